@@ -1,0 +1,1 @@
+"""The editor side: pygls, document sync, and the user interfaces over LSP."""

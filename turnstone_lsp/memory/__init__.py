@@ -1,0 +1,1 @@
+"""SQLite: memories, sessions, messages and their full-text search."""

@@ -1,0 +1,1 @@
+"""Sandboxed children: the math host and the HTML child."""

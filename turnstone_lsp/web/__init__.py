@@ -1,0 +1,1 @@
+"""Guarded fetching, page to text, and Tavily."""

@@ -1,0 +1,1 @@
+"""Files as the editor sees them: open buffers over disk."""
