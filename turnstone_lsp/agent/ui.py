@@ -54,6 +54,8 @@ class Decision:
     feedback: str = ""
     scope: Scope = "once"
     """For an approval: how long it holds for the item's subject pattern."""
+    grant: frozenset[str] = frozenset()
+    """For a task: tools that its sub-agent may use without a further question."""
 
 
 @dataclass(frozen=True, slots=True)
