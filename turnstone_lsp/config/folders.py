@@ -37,3 +37,8 @@ def state_dir() -> Path:
 def database() -> Path:
     """The SQLite file with memories and conversations."""
     return state_dir() / "turnstone.db"
+
+
+def output_dir() -> Path:
+    """Full texts of tool results that were too long to show; readable by read_file without a question."""
+    return _private(state_dir() / "output")

@@ -35,6 +35,11 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def call_id(self) -> str:
+        """The id of the call that this context was handed to (what a staged change belongs to)."""
+        ...
+
+    @property
     def settings(self) -> Settings:
         """The settings in force."""
         ...
