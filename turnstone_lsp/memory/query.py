@@ -47,11 +47,11 @@ def spaced(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """The distinct words of a query, in order, at most MAX_TERMS. Words of punctuation alone are dropped."""
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for word in clean(text[:4_000]).replace("\0", " ").split():
         if any(c.isalnum() for c in word):
-            found.setdefault(word.casefold())
-    return list(found)[:MAX_TERMS]
+            found.setdefault(word.casefold(), word)
+    return list(found.values())[:MAX_TERMS]
 
 
 def phrase(term: str) -> str:
@@ -93,7 +93,7 @@ def _call_texts(calls: object) -> Iterable[str]:
 def snippet(text: str, words: Iterable[str], width: int = 240) -> str:
     """About `width` characters around the first of the words, on one line."""
     folded = text.casefold()
-    places = [at for w in words if (at := folded.find(w)) >= 0]
+    places = [at for w in words if (at := folded.find(w.casefold())) >= 0]
     start = max(0, min(places, default=0) - width // 4)
     if start:
         start = text.find(" ", start, start + 20) + 1 or start

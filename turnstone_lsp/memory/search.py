@@ -50,7 +50,7 @@ def search(db: Database, text: str, *, limit: int = 20, workspace: str = "", ses
             ids = _matches(db, f"{query.phrase(words[-1])} *", limit * 2)
     elif text.strip():
         ids = _recent(db, query.clean(text.strip()), limit)
-        words = [text.strip().casefold()]
+        words = [text.strip()]
     else:
         return []
     return _hits(db, ids, words, " ".join(text.casefold().split()), workspace=workspace, session=session)[:limit]

@@ -195,11 +195,11 @@ class Store:
 
     async def memories(self, workspace: str = "") -> list[Memory]:
         """The user's memories and those of the workspace, by key. `memories.prompt_text` renders them."""
-        return await self._read(memories.listed, workspace)
+        return await self._write(memories.listed, workspace)  # in line with the writes of the same batch of calls
 
     async def search_memories(self, text: str, workspace: str = "", limit: int = 50) -> list[Memory]:
         """Memories for any text, the exact key first."""
-        return await self._read(memories.search, text, workspace, limit)
+        return await self._write(memories.search, text, workspace, limit)  # in line, as above
 
     async def search(self, text: str, *, limit: int = 20, workspace: str = "", session: str = "") -> list[Hit]:
         """Messages of past conversations for any text."""
