@@ -96,7 +96,9 @@ class Rule:
     """[[rules]]: an answer given in advance. deny beats ask beats allow. Empty fields match everything."""
 
     decision: Literal["deny", "ask", "allow"]
+    """deny: never runs; ask: always asks; allow: runs unasked, if nothing else holds it back."""
     tool: str = ""
+    """Name of a tool."""
     path: str = ""
     """Glob over the path inside the workspace, or an absolute glob."""
     command: str = ""
@@ -117,5 +119,6 @@ class Settings:
     edits: EditSettings = field(default_factory=EditSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     rules: tuple[Rule, ...] = ()
+    """Answers given in advance; deny beats ask beats allow."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """How much goes to the log on stderr."""
