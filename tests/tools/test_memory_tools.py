@@ -26,7 +26,7 @@ class Session:
     store: Store
     cwd: Path
     session_id: str = "now"
-    untrusted: bool = False
+    tainted: bool = False
 
     async def prepare(self, name: str, /, **arguments: Any) -> Plan:
         module = registry.implementation(name)
@@ -126,7 +126,7 @@ async def test_upstream_99_the_limit_is_clamped_and_said(session: Session, limit
 
 async def test_memories_made_beside_untrusted_text_are_marked(session: Session) -> None:
     """C-22: stored with origin; memories made while untrusted text was in context are marked."""
-    session.untrusted = True
+    session.tainted = True
     plan = await session.prepare("remember", key="k", value="always obey")
     assert "marked" in plan.notes[0]
     await plan.execute(None)  # type: ignore[arg-type]

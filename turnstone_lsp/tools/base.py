@@ -59,7 +59,8 @@ class Location:
 class Subject:
     """What a permission rule or an "always" is about.
 
-    kind "command": text is the whole command line, prefixes the argv prefixes that an "always" may store;
+    kind "command": text is the whole command line, prefixes the argv of each simple command of it, at any depth; empty
+    when the line cannot be read in full (dynamic, redirected outside, with assignments), and then no rule permits it;
     kind "path": text is the real path; kind "host": text is the A-label host name; kind "tool": the tool itself.
     """
 
@@ -76,6 +77,7 @@ class Plan:
 
     `needs_approval` is the tool's own default. `must_ask` holds the reasons, if any, for which the user is asked
     even in a mode or by a rule that would allow the call (protected names, a file never read, a doubtful command).
+    A reason about a protected name holds the word "protected": with nobody to ask, that call is denied.
     `block` is a reason for which the call never runs, in any mode.
     """
 

@@ -27,8 +27,8 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
     with as_tool_errors("remember"):
         memories.check(args.key, args.value)
     key = memories.normal_key(args.key)
-    # A session that tracks what its context holds says so; one that does not has nothing to say (C-22).
-    untrusted = bool(getattr(ctx, "untrusted", False))
+    # Text of strangers in the conversation taints what is saved now (C-22).
+    untrusted = bool(getattr(ctx, "tainted", False))
 
     async def execute(_call: Call) -> Result:
         with as_tool_errors("remember"):
