@@ -1,4 +1,4 @@
-"""Editor: what the engine asks of whoever holds documents open. `lsp` implements it; without an editor nothing is open."""
+"""Editor: what the engine asks of whoever holds documents open. `lsp` implements it; without one nothing is open."""
 
 from __future__ import annotations
 

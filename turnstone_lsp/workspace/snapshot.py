@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """How a file's bytes carry its text. Kept by every write.
+    r"""How a file's bytes carry its text. Kept by every write.
 
     encoding: a Python codec name ("utf-8", "utf-16-le", "latin-1", ...), without the BOM;
-    bom: the byte-order mark found, or b""; eol: the dominant line ending, one of "\\n", "\\r\\n", "\\r".
+    bom: the byte-order mark found, or b""; eol: the dominant line ending, one of "\n", "\r\n", "\r".
     """
 
     encoding: str = "utf-8"
