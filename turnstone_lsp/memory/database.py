@@ -91,8 +91,11 @@ class Database:
 
     def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
         """All rows of a query. Raises StoreError."""
-        with self._lock, self._readable():
-            return self._connection.execute(sql, arguments).fetchall()
+        with self._lock:
+            try:
+                return self._connection.execute(sql, arguments).fetchall()
+            except sqlite3.Error as error:
+                raise _explain(self.path, error) from error
 
     def row(self, sql: str, arguments: Sequence[object] = ()) -> Row | None:
         """The first row of a query, or None. Raises StoreError."""
@@ -101,13 +104,18 @@ class Database:
 
     def run(self, sql: str, arguments: Sequence[object] = ()) -> int:
         """Run one statement; the number of rows it changed. Raises StoreError."""
-        with self._lock, self._readable():
-            return self._connection.execute(sql, arguments).rowcount
+        return self._executed(sql, arguments).rowcount
 
     def insert(self, sql: str, arguments: Sequence[object] = ()) -> int:
         """Run an INSERT; the new row's id. Raises StoreError."""
-        with self._lock, self._readable():
-            return self._connection.execute(sql, arguments).lastrowid or 0
+        return self._executed(sql, arguments).lastrowid or 0
+
+    def _executed(self, sql: str, arguments: Sequence[object]) -> sqlite3.Cursor:
+        with self._lock:
+            try:
+                return self._connection.execute(sql, arguments)
+            except sqlite3.Error as error:
+                raise _explain(self.path, error) from error
 
     @contextlib.contextmanager
     def transaction(self, *, synced: bool = False) -> Iterator[None]:

@@ -90,13 +90,11 @@ def _call_texts(calls: object) -> Iterable[str]:
             yield f"{function.get('name', '')} {str(function.get('arguments', ''))[:CALL_HEAD]}"
 
 
-def snippet(text: str, words: Iterable[str], width: int = 240) -> str:
-    """About `width` characters around the first of the words, on one line."""
-    folded = text.casefold()
-    places = [at for w in words if (at := folded.find(w.casefold())) >= 0]
+def snippet(text: str, folded: str, words: Iterable[str], width: int = 240) -> str:
+    """About `width` characters around the first of the words, on one line. `folded` and `words` are case-folded."""
+    places = [at for word in words if (at := folded.find(word)) >= 0]
     start = max(0, min(places, default=0) - width // 4)
     if start:
         start = text.find(" ", start, start + 20) + 1 or start
     end = start + width
-    line = " ".join(text[start:end].split())
-    return ("…" if start else "") + line + ("…" if end < len(text) else "")
+    return ("…" if start else "") + " ".join(text[start:end].split()) + ("…" if end < len(text) else "")

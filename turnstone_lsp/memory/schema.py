@@ -35,6 +35,7 @@ _FIRST = (
         created REAL NOT NULL
     ) STRICT""",
     "CREATE INDEX messages_by_session ON messages(session, thread, id)",
+    "CREATE INDEX compactions ON messages(session, thread, id) WHERE role = 'compaction'",
     # The answer that is being streamed: at most one a thread, rewritten each second, gone when the message is whole.
     """CREATE TABLE partials (
         session TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,

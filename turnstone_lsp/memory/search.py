@@ -10,24 +10,35 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from turnstone_lsp.memory import query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnstone_lsp.memory.database import Database
+    from turnstone_lsp.memory.database import Database, Row
 
 _POOL = 200
 """Newest messages of each word that are weighed when too few have all words."""
-_RECENT = 2_000
+_SHORTEST_PREFIX = 4
+"""Characters of a word that, when nothing holds it, is tried as the beginning of words."""
+_SCANNED = 2_000
 """Newest messages that are scanned for a text without a searchable word (an emoji, "->")."""
 
+_IDS = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+_BY_IDS = "WHERE m.id IN (SELECT value FROM json_each(?))"
+_RECENT = """WHERE m.id > (SELECT max(id) FROM messages) - ? AND instr(m.content, ?) > 0
+    AND m.role IN ('user', 'assistant') ORDER BY m.id DESC LIMIT ?"""
+_COLUMNS = """SELECT m.id, m.session, s.title, s.workspace, m.role, m.created, substr(m.content, 1, 8000), m.extra
+    FROM messages m JOIN sessions s ON s.id = m.session """
+_MATCHING = """SELECT m.id, m.session, s.title, s.workspace, m.role, m.created, substr(m.content, 1, 8000), m.extra
+    FROM messages_fts f JOIN messages m ON m.id = f.rowid JOIN sessions s ON s.id = m.session
+    WHERE messages_fts MATCH ? ORDER BY f.rowid DESC LIMIT ?"""
+"""The newest messages that match; reads no further than the limit."""
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+
+class Hit(NamedTuple):
     """One message found: where, when (seconds since 1970), who said it, and the text around the words."""
 
     message_id: int
@@ -43,66 +54,61 @@ def search(db: Database, text: str, *, limit: int = 20, workspace: str = "", ses
     """The best hits for any text, at most `limit`. Hits of `session`, which asks, come last."""
     words = query.terms(text)
     if words:
-        ids = _matches(db, query.every(words), limit * 2)
-        if len(ids) < limit and len(words) > 1:
-            ids += _some(db, words, limit * 2 - len(ids), set(ids))
-        if not ids and len(words[-1]) >= 4:
-            ids = _matches(db, f"{query.phrase(words[-1])} *", limit * 2)
-    elif text.strip():
-        ids = _recent(db, query.clean(text.strip()), limit)
-        words = [text.strip()]
+        rows = _matching(db, words, limit)
     else:
-        return []
-    return _hits(db, ids, words, " ".join(text.casefold().split()), workspace=workspace, session=session)[:limit]
+        words = [query.clean(text.strip())]
+        rows = db.rows(_COLUMNS + _RECENT, (_SCANNED, words[0], limit)) if words[0] else []
+    return _hits(rows, words, workspace=workspace, session=session)[:limit] if rows else []
 
 
-def _matches(db: Database, match: str, limit: int) -> list[int]:
-    """Row ids of the newest messages that match; reads no further than `limit`."""
-    sql = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-    return [row[0] for row in db.rows(sql, (match, limit))]
+def _matching(db: Database, words: Sequence[str], limit: int) -> list[Row]:
+    """Rows with all the words, the newest first; when those are few also with some, or with what the last begins."""
+    if len(words) == 1:
+        rows = db.rows(_MATCHING, (query.phrase(words[0]), limit))
+    else:
+        wide = limit + limit // 2  # a margin from which the exact phrase is picked
+        rows = db.rows(_MATCHING, (query.every(words), wide))
+        if len(rows) < limit:
+            rows += _by_ids(db, _some(db, words, wide - len(rows), {row[0] for row in rows}))
+    if not rows and len(words[-1]) >= _SHORTEST_PREFIX:
+        rows = db.rows(_MATCHING, (f"{query.phrase(words[-1])} *", limit))
+    return rows
+
+
+def _by_ids(db: Database, ids: Sequence[int]) -> list[Row]:
+    place = {row_id: n for n, row_id in enumerate(ids)}
+    rows = db.rows(_COLUMNS + _BY_IDS, (json.dumps(ids),))
+    return sorted(rows, key=lambda row: place[row[0]])
 
 
 def _some(db: Database, words: Sequence[str], limit: int, known: set[int]) -> list[int]:
     """Row ids of messages with some of the words, those with many and seldom ones first."""
     weights: defaultdict[int, float] = defaultdict(float)
     for word in words:
-        found = _matches(db, query.phrase(word), _POOL)
-        for row_id in found:
+        found = db.rows(_IDS, (query.phrase(word), _POOL))
+        for (row_id,) in found:
             weights[row_id] += 1 / (1 + len(found))
     best = sorted((row_id for row_id in weights if row_id not in known), key=lambda i: (-weights[i], -i))
     return best[:limit]
 
 
-def _recent(db: Database, text: str, limit: int) -> list[int]:
-    sql = (
-        "SELECT id FROM messages WHERE id > (SELECT max(id) FROM messages) - ? AND instr(content, ?) > 0"
-        " AND role IN ('user', 'assistant') ORDER BY id DESC LIMIT ?"
-    )
-    return [row[0] for row in db.rows(sql, (_RECENT, text, limit))]
-
-
-def _hits(
-    db: Database, ids: Sequence[int], words: Sequence[str], phrase: str, *, workspace: str, session: str
-) -> list[Hit]:
-    """The rows of the ids as hits in their final order; copies that a fork made count once."""
-    rows = db.rows(
-        "SELECT m.id, m.session, s.title, s.workspace, m.role, m.created, substr(m.content, 1, ?), m.extra"
-        " FROM messages m JOIN sessions s ON s.id = m.session WHERE m.id IN (SELECT value FROM json_each(?))",
-        (query.DEFAULT_HEAD, json.dumps(ids)),
-    )
-    place = {row_id: n for n, row_id in enumerate(ids)}
-    ranked: list[tuple[tuple[bool, bool, bool, bool, int], Hit]] = []
-    seen: set[tuple[str, float]] = set()
-    for row_id, owner, title, folder, role, created, content, extra in rows:
+def _hits(rows: Sequence[Row], words: Sequence[str], *, workspace: str, session: str) -> list[Hit]:
+    """The rows as hits in their final order; copies that a fork made count once."""
+    folded_words = [word.casefold() for word in words]
+    phrase = " ".join(folded_words)
+    ranked: dict[tuple[str, float], tuple[tuple[bool, bool, bool, bool, int], Hit]] = {}
+    for place, (row_id, owner, title, folder, role, created, content, extra) in enumerate(rows):
         shown = content or query.message_text(role, None, json.loads(extra) if extra else None)
-        hit = Hit(row_id, owner, title, folder, role, created, query.snippet(shown, words))
+        folded = shown.casefold()
+        hit = Hit(row_id, owner, title, folder, role, created, query.snippet(shown, folded, folded_words))
         order = (
             owner == session,
-            phrase not in " ".join(shown.casefold().split()),
+            phrase not in folded,
             role == "tool",
             folder != workspace,
-            place[row_id],
+            place,
         )
-        ranked.append((order, hit))
-    ranked.sort(key=lambda r: r[0])
-    return [hit for _, hit in ranked if (key := (hit.snippet, hit.created)) not in seen and not seen.add(key)]  # type: ignore[func-returns-value]  # set.add
+        key = (hit.snippet, created)
+        if key not in ranked or order < ranked[key][0]:
+            ranked[key] = (order, hit)
+    return [hit for _, hit in sorted(ranked.values(), key=lambda r: r[0])]

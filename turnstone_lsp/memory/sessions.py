@@ -201,18 +201,20 @@ def rewind(db: Database, session_id: str, first: int) -> int:
 def load(db: Database, session_id: str, thread: str = "") -> list[Message]:
     """The conversation as the model is to see it: compacted, repaired, a cut answer marked. Never changes the file."""
     found = db.row(
-        "SELECT extra FROM messages WHERE session = ? AND thread = ? AND role = ? ORDER BY id DESC LIMIT 1",
-        (session_id, thread, _COMPACTION),
+        # The literal lets SQLite use the partial index.
+        "SELECT extra FROM messages WHERE session = ? AND thread = ? AND role = 'compaction' ORDER BY id DESC LIMIT 1",
+        (session_id, thread),
     )
     head, first = ([], 0)
     if found is not None:
         compacted = json.loads(found[0])
         head, first = compacted["head"], compacted["keep_from"]
     rows = db.rows(
-        "SELECT role, content, call_id, extra FROM messages WHERE session = ? AND thread = ? AND id >= ? ORDER BY id",
-        (session_id, thread, first),
+        "SELECT role, content, call_id, extra FROM messages"
+        " WHERE session = ? AND thread = ? AND id >= ? AND role <> ? ORDER BY id",
+        (session_id, thread, first, _COMPACTION),
     )
-    messages = head + [_message(*row) for row in rows if row[0] != _COMPACTION]
+    messages = head + _messages(rows)
     partial = db.row("SELECT message FROM partials WHERE session = ? AND thread = ?", (session_id, thread))
     if partial is not None and (rest := cut(json.loads(partial[0]))) is not None:
         messages.append(rest)
@@ -226,7 +228,8 @@ def history(db: Database, session_id: str, thread: str | None = None) -> list[St
         " WHERE session = ? AND role <> ? AND (? IS NULL OR thread = ?) ORDER BY id",
         (session_id, _COMPACTION, thread, thread),
     )
-    return [Stored(row_id, turn, owner, created, _message(*message)) for row_id, turn, owner, created, *message in rows]
+    messages = _messages([row[4:] for row in rows])
+    return [Stored(row[0], row[1], row[2], row[3], message) for row, message in zip(rows, messages, strict=True)]
 
 
 # --- state ----------------------------------------------------------------------------------------------------------
@@ -252,13 +255,18 @@ def state(db: Database, session_id: str) -> dict[str, Any]:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _message(role: str, content: str | None, call_id: str | None, extra: str | None) -> Message:
-    message: Message = {"role": role, "content": content}
-    if call_id is not None:
-        message["tool_call_id"] = call_id
-    if extra is not None:
-        message.update(json.loads(extra))
-    return message
+def _messages(rows: Sequence[Row]) -> list[Message]:
+    """Rows of role, content, call_id, extra as messages. The extras are parsed as one list: half the time of each."""
+    extras = iter(json.loads("[" + ",".join([row[3] for row in rows if row[3] is not None]) + "]"))
+    messages: list[Message] = []
+    for role, content, call_id, extra in rows:
+        message: Message = {"role": role, "content": content}
+        if call_id is not None:
+            message["tool_call_id"] = call_id
+        if extra is not None:
+            message.update(next(extras))
+        messages.append(message)
+    return messages
 
 
 def _add(db: Database, session_id: str, message: Mapping[str, Any], turn: str, thread: str) -> int:
