@@ -100,12 +100,13 @@ def test_sub_agents_run_their_auto_set_and_ask_for_the_rest(tool: str) -> None:
 def test_fault_67_the_whole_matrix() -> None:
     """Deny beats ask beats allow, whichever layer each comes from, for sub-agents and headless alike (fault 80)."""
     flags = (False, True)
-    cases = itertools.product(flags, flags, ("", "doubt", "protected name"), flags, flags, MODES, flags)
+    cases = itertools.product(flags, flags, ("", "doubt", "protected"), flags, flags, MODES, flags)
     for block, deny, must, ask, allow, mode, auto in cases:
         rules = [Rule("allow", tool="bash")] * allow + [Rule("ask", command="ls")] * ask
         rules += [Rule("deny", tool="bash")] * deny
-        made = bash("ls", must_ask=(must,) if must else (), block="blocked" if block else None)
-        if block or deny or mode == "plan" or (auto and must == "protected name"):
+        line = "ls .env" if must == "protected" else "ls"
+        made = bash(line, must_ask=("odd",) if must == "doubt" else (), block="blocked" if block else None)
+        if block or deny or mode == "plan" or (auto and must == "protected"):
             expected = "deny"
         elif must or ask:
             expected = "allow" if auto else "ask"
@@ -226,8 +227,8 @@ def test_headless_a_line_that_cannot_be_read_is_denied_beside_a_deny_rule() -> N
         ("docs", "docs/a", True),
         ("docs/*.md", "docs/a/b.md", False),
         ("*.md", "x/y/a.md", True),
-        (".env", "sub/.env", True),
-        (".env", ".env.local", False),
+        ("x.cfg", "sub/x.cfg", True),
+        ("x.cfg", "x.cfg.local", False),
         ("src/a.py", "x/src/a.py", False),
         (str(ROOT / "src" / "**"), "src/a.py", True),
         ("/other/**", "src/a.py", False),
@@ -267,7 +268,32 @@ def test_mode_edit_covers_only_edits_inside_the_workspace() -> None:
     assert kind(edit("a.py"), "write_file", mode="edit") == "allow"
     assert kind(edit("/elsewhere/a.py"), "write_file", mode="edit") == "ask"
     assert kind(edit("/work space/project-evil/a.py"), "write_file", mode="edit") == "ask"
-    assert kind(edit(".git/config", must_ask=("protected name",)), "write_file", mode="edit") == "ask"
+    assert kind(edit("a.py", must_ask=("never read",)), "write_file", mode="edit") == "ask"
+
+
+@pytest.mark.parametrize(
+    "path", [".git/config", ".GIT/hooks/x", ".vscode/settings.json", "sub/.env", "AGENTS.md", "~/.ssh/x"]
+)
+def test_c02_protected_names_always_ask_and_are_denied_headless(path: str) -> None:
+    """Design: "protected names are then denied"; whether or not the tool itself said so."""
+    made = edit(str(Path(path).expanduser()))
+    for mode in ("ask", "edit", "auto"):
+        verdict = decide(made, "write_file", mode=mode, rules=[Rule("allow")], roots=(ROOT,))
+        assert (verdict.kind, len(verdict.reasons), verdict.always) == ("ask", 1, None)
+    assert kind(made, "write_file", sub_agent=True, granted=frozenset({"write_file"})) == "ask"
+    assert kind(made, "write_file", auto_approve=True) == "deny"
+
+
+@pytest.mark.parametrize(
+    "line", ["cat .env", "head -c9 ./sub/.env", "cp --target-directory=x ~/.ssh/id_rsa", "ls .ENV"]
+)
+def test_fault_123_a_secret_that_a_command_names_is_asked_for(line: str) -> None:
+    for agent in (False, True):  # fault 124: also in a sub-agent's compound command
+        made = bash(f"true && {line}", "true", line, pattern="cat *")
+        verdict = decide(made, "bash", mode="auto", rules=[Rule("allow", tool="bash")], roots=(ROOT,), sub_agent=agent)
+        assert (verdict.kind, verdict.always) == ("ask", None)
+        assert kind(made, "bash", auto_approve=True, sub_agent=agent) == "deny"
+    assert kind(bash("cat .env.example"), "bash", mode="auto") == "allow"
 
 
 # --- hosts ----------------------------------------------------------------------------------------------------------

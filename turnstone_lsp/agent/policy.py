@@ -1,4 +1,4 @@
-"""The one place that decides whether a prepared call runs, asks, or is refused. Pure: no file, no clock, no question.
+"""The one place that decides whether a prepared call runs, asks, or is refused. It reads no file and asks nobody.
 
 In this order, the first that speaks wins; deny > ask > allow holds across all layers, for sub-agents alike:
 
@@ -23,6 +23,7 @@ from turnstone_lsp.agent import rules as matching
 from turnstone_lsp.agent.always import grant_for
 from turnstone_lsp.memory.grants import Grant
 from turnstone_lsp.tools import registry
+from turnstone_lsp.workspace import protected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,8 +41,6 @@ READ_ONLY_TOOLS = frozenset(
 """What runs in plan mode: the tools of plan sub-agents, the memory tools, and plan itself, whose file is the plan."""
 
 _EDIT_TOOLS = frozenset({"write_file", "edit_file"})
-_PROTECTED = "protected"
-"""A reason of `must_ask` with this word is about a protected name (C-02)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +77,17 @@ def decide(
     tools that the approval of its task named; tainted: text of strangers is in the conversation.
     """
     about = matching.target(plan, tool, roots)
+    guarded = _protected(plan, about)
     if refusal := _refusal(plan, about, mode, rules):
         return Verdict("deny", (refusal,))
-    reasons = _doubts(plan, about, rules, tainted=tainted)
+    reasons = tuple(dict.fromkeys([*plan.must_ask, *guarded, *_doubts(about, rules, tainted=tainted)]))
     default = tool in registry.AGENT_AUTO_TOOLS if sub_agent else not plan.needs_approval
     if not trusted and not default:
         reasons = ("this folder is not trusted", *reasons)
     if auto_approve:
-        return _headless(plan, about, rules, trusted=trusted or default)
+        return _headless(about, rules, guarded, trusted=trusted or default)
     if reasons:
-        return Verdict("ask", reasons, always=None if plan.must_ask else _always(tool, plan))
+        return Verdict("ask", reasons, always=None if guarded else _always(tool, plan))
     because = "auto-approved tool" if default else _permission(about, mode, rules, grants, granted)
     if because:
         return Verdict("allow", because=because)
@@ -115,9 +115,16 @@ def _refusal(plan: Plan, about: Target, mode: Mode, rules: Sequence[Rule]) -> st
     return None
 
 
-def _doubts(plan: Plan, about: Target, rules: Sequence[Rule], *, tainted: bool) -> tuple[str, ...]:
+def _protected(plan: Plan, about: Target) -> list[str]:
+    """Protected names that the call writes, or secrets that it or a word of its command names (C-02, faults 123)."""
+    writes = plan.kind == "edit" or plan.edits
+    judge = protected.write_reason if writes else protected.read_reason
+    return [reason for place in matching.places(about) if (reason := judge(place))]
+
+
+def _doubts(about: Target, rules: Sequence[Rule], *, tainted: bool) -> list[str]:
     """Why the user is asked though a mode, a rule or a grant might allow the call."""
-    found = list(plan.must_ask)
+    found = []
     for rule in rules:
         if rule.decision == "ask" and matching.prohibits(rule, about):
             found.append(f"the rule '{matching.show(rule)}' asks")
@@ -125,12 +132,12 @@ def _doubts(plan: Plan, about: Target, rules: Sequence[Rule], *, tainted: bool) 
             found.append(f"the command cannot be read in full, so the rule '{matching.show(rule)}' may mean it")
     if tainted and about.host is not None:
         found.append("text from the web is in the conversation, and this request could carry data out")
-    return tuple(dict.fromkeys(found))
+    return found
 
 
-def _headless(plan: Plan, about: Target, rules: Sequence[Rule], *, trusted: bool) -> Verdict:
+def _headless(about: Target, rules: Sequence[Rule], guarded: Sequence[str], *, trusted: bool) -> Verdict:
     """Nobody is there to be asked: yes, where yes may be said for the user."""
-    refused = [reason for reason in plan.must_ask if _PROTECTED in reason.casefold()]
+    refused = [f"{reason}, and nobody is there to be asked" for reason in guarded]
     refused += [
         f"the command cannot be read in full, so the rule '{matching.show(rule)}' may mean it"
         for rule in rules
@@ -139,7 +146,7 @@ def _headless(plan: Plan, about: Target, rules: Sequence[Rule], *, trusted: bool
     if not trusted:
         refused.append("this folder is not trusted and nobody is there to be asked; run with --trust")
     if refused:
-        return Verdict("deny", tuple(refused))
+        return Verdict("deny", tuple(dict.fromkeys(refused)))
     return Verdict("allow", because="every question is answered yes (auto_approve)")
 
 

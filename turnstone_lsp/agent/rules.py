@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from turnstone_lsp.agent.options import runs_something
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pathspec
 
@@ -177,17 +177,18 @@ def _spec(pattern: str) -> pathspec.GitIgnoreSpec:
 
 
 def _names_path(pattern: str, about: Target) -> bool:
-    if any(path_matches(pattern, p, about.roots, fold=True) for p in about.named):
-        return True
-    return any(
-        path_matches(pattern, place, about.roots, fold=True)
-        for argv in about.argvs
-        for word in argv[1:]
-        for place in _places(word, about.roots)
-    )
+    return any(path_matches(pattern, place, about.roots, fold=True) for place in places(about))
 
 
-def _places(word: str, roots: Sequence[Path]) -> Iterable[Path]:
+def places(about: Target) -> Iterator[Path]:
+    """Every real path that the call may name: those it says, and where each word of a command may lead."""
+    yield from about.named
+    for argv in about.argvs:
+        for word in argv[1:]:
+            yield from _places(word, about.roots)
+
+
+def _places(word: str, roots: Sequence[Path]) -> Iterator[Path]:
     """Where a word of a command may point, if it is a path; --option=path counts by its value."""
     text = word.partition("=")[2] if word.startswith("-") and "=" in word else word
     if not text or "\0" in text:

@@ -77,7 +77,6 @@ class Plan:
 
     `needs_approval` is the tool's own default. `must_ask` holds the reasons, if any, for which the user is asked
     even in a mode or by a rule that would allow the call (protected names, a file never read, a doubtful command).
-    A reason about a protected name holds the word "protected": with nobody to ask, that call is denied.
     `block` is a reason for which the call never runs, in any mode.
     """
 
