@@ -152,7 +152,9 @@ def describe_context(context: EditorContext) -> str:
         chosen = context.selection
         text = chosen.text[:_SELECTION_LIMIT]
         cut = " (cut)" if len(chosen.text) > _SELECTION_LIMIT else ""
-        lines.append(f"Selected lines {chosen.start_line}-{chosen.end_line}{cut}:\n{_numbered(text, chosen.start_line)}")
+        lines.append(
+            f"Selected lines {chosen.start_line}-{chosen.end_line}{cut}:\n{_numbered(text, chosen.start_line)}"
+        )
     elif context.visible:
         lines.append(f"Visible lines: {context.visible[0]}-{context.visible[1]}")
     others = [f for f in context.open_files if f != context.path]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 # a FIFO without a writer must not hang, and no terminal becomes ours
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-_ATTEMPTS = 3
+_ATTEMPTS = 10
 """An editor that saves by rename unlinks the file just opened; that is no attack, and the next attempt sees the new."""
 
 _KINDS = {
@@ -76,7 +76,7 @@ def _open(path: Path, flags: int) -> int:
         try:
             descriptor = os.open(path, flags)
         except OSError as error:
-            if error.errno == errno.ELOOP:
+            if error.errno == errno.ELOOP or path.is_symlink():
                 break
             raise
         if leads_to(descriptor, path):

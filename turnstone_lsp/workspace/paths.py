@@ -42,7 +42,7 @@ class Target:
             reasons.append(f"{where} is outside the workspace")
         held = self.protected if write else self.secret
         if held:
-            reasons.append(held)
+            reasons.append(f"protected name: {held}" if write else held)
         return tuple(reasons)
 
     @property

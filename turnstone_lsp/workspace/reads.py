@@ -32,7 +32,7 @@ class Shown:
 class ReadRecord:
     """What an agent has seen of a file.
 
-    fingerprint: of the file when it was read; its sha256 is "" after a read in part. digest: SHA-256 of the whole
+    fingerprint: of the file when it was read; its sha256 may be "" after a read in part. digest: SHA-256 of the whole
     text, "" after a read in part; text: the whole text, while it is kept; shown: the lines seen when not the whole.
     """
 
@@ -86,7 +86,7 @@ class ReadLog:
             if not before.whole:
                 self._put(path, replace(before, shown=(*before.shown, shown)))
             return
-        self._put(path, ReadRecord(replace(fingerprint, sha256=""), shown=(shown,)))
+        self._put(path, ReadRecord(fingerprint, shown=(shown,)))
 
     def forget(self, path: Path) -> None:
         """Drop what is known of a file."""
@@ -121,5 +121,8 @@ class ReadLog:
                 self._records[old] = replace(kept, text=None)
 
 
-def _identity(fingerprint: Fingerprint) -> tuple[int, int, int, int]:
-    return fingerprint.dev, fingerprint.ino, fingerprint.size, fingerprint.mtime_ns
+def _identity(fingerprint: Fingerprint) -> tuple[object, ...]:
+    """What tells two states of a file apart without its whole text: stat for a file, the hash for a buffer."""
+    if fingerprint.ino:
+        return fingerprint.dev, fingerprint.ino, fingerprint.size, fingerprint.mtime_ns
+    return (fingerprint.sha256,)
