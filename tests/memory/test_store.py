@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -223,6 +224,20 @@ async def test_two_servers_write_one_database_at_once(path: Path) -> None:
     second.close()
 
 
+def test_servers_that_start_at_once_share_a_new_file(path: Path) -> None:
+    """SQLite refuses at once, without waiting, while another opener writes a file that has no log yet; we wait."""
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, other.execute, ["COMMIT"])
+    release.start()
+    db = Database(path)
+    assert db.row("PRAGMA journal_mode") == ("wal",)
+    db.close()
+    release.join()
+    other.close()
+
+
 async def test_a_cancelled_caller_loses_no_write(store: Store) -> None:
     await store.create("s1", "/w")
     task = asyncio.ensure_future(store.append("s1", USER))
@@ -281,6 +296,7 @@ def test_a_path_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
