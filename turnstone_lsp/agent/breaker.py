@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections import Counter
 
-WARN_AT = 2
-STOP_AT = 3
-
 
 class LoopBreaker:
     """Counts identical (tool, arguments, result) triples of one turn."""
+
+    WARN_AT = 2
+    STOP_AT = 3
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
@@ -30,6 +30,6 @@ class LoopBreaker:
 
 def warning(count: int) -> str:
     """What the model reads under a repeated result, or ""."""
-    if count < WARN_AT:
+    if count < LoopBreaker.WARN_AT:
         return ""
     return f"\n\n[This same call has now given this same result {count} times. Do something else, or say what is in the way.]"

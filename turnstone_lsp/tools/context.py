@@ -65,6 +65,11 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def tainted(self) -> bool:
+        """Text of strangers (a web page) has entered the conversation (C-16, C-22)."""
+        ...
+
+    @property
     def cwd(self) -> Path:
         """The session's working folder, fixed when the session began."""
         ...

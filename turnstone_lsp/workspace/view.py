@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from turnstone_lsp.errors import ToolError
 from turnstone_lsp.workspace import codec, editorconfig, globs, opening
+from turnstone_lsp.workspace.proposals import Staging
 from turnstone_lsp.workspace.reads import ReadLog, digest
 from turnstone_lsp.workspace.snapshot import Fingerprint, Snapshot, TextFormat
 
@@ -34,6 +35,8 @@ class Workspace:
         self.editor = editor
         self.edits = edits
         self.reads = ReadLog()
+        self.staging = Staging()
+        """The pending changes of the batch that is being prepared."""
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._told: dict[Path, tuple[object, ...]] = {}
 
@@ -42,6 +45,10 @@ class Workspace:
         child = Workspace(self.roots, self.documents, self.editor, self.edits)
         child._locks = self._locks
         return child
+
+    def begin_batch(self) -> None:
+        """The calls of one reply are prepared from here on: nothing is pending."""
+        self.staging = Staging()
 
     async def resolve(self, text: str, *, write: bool = False) -> Target:
         """See Roots.resolve. Raises ToolError."""

@@ -1,0 +1,1 @@
+"""The command line: `turnstone-lsp serve | ask | tool | gate | doctor | demo | path`."""
