@@ -3,7 +3,7 @@
     python benchmarks/recall.py [--messages 1000000] [--runs 9] [--keep FILE]
 
 The yardsticks use the same database file through plain sqlite3: the bare query asks the same index for the same words
-(all of them) with the same limit and fetches the message rows, newest first; reading is one SELECT of the session's
+(all of them) with the same limit and fetches the message rows, newest first; reading is one SELECT * of the session's
 rows. A second bare query, ranked by BM25, is shown for comparison and not used as a target.
 """
 
@@ -122,7 +122,7 @@ def open_table(path: Path, db: Database, plain: sqlite3.Connection, runs: int) -
     ]
     for _ in range(10):
         sessions.append(db, "long", pair * 250, "", "")
-    sql = "SELECT role, content, call_id, extra FROM messages WHERE session = ? AND thread = '' ORDER BY id"
+    sql = "SELECT * FROM messages WHERE session = ? AND thread = '' ORDER BY id"
     ours, reading, ratio = compare(
         lambda: sessions.load(db, "long"), lambda: plain.execute(sql, ("long",)).fetchall(), runs
     )

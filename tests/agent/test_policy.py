@@ -408,6 +408,18 @@ async def test_c03_an_always_is_void_when_the_program_it_let_run_changes(
     assert await approvals.current() == []
 
 
+def test_an_always_for_a_path_takes_it_literally() -> None:
+    odd, folder = (
+        Grant("write_file", "path", str(ROOT / "a*.py")),
+        Grant("write_file", "path", str(ROOT / "docs" / "**")),
+    )
+    assert kind(edit("a*.py"), "write_file", grants=[odd]) == "allow"
+    assert kind(edit("ab.py"), "write_file", grants=[odd]) == "ask"
+    assert kind(edit("docs/x/y"), "write_file", grants=[folder]) == "allow"
+    assert kind(edit("docs-evil/y"), "write_file", grants=[folder]) == "ask"
+    assert kind(edit("docs/x"), "edit_file", grants=[folder]) == "ask"
+
+
 async def test_c03_trust_is_for_one_real_folder(store: Store, tmp_path: Path) -> None:
     """Never inherited through symlinks, parents or a folder that took the old one's place."""
     folder = tmp_path / "project"

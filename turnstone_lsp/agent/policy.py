@@ -175,8 +175,11 @@ def _permission(
 def _granted(grant: Grant, about: Target) -> bool:
     if grant.kind == "command":
         return about.command is not None and about.command == grant.pattern
-    if grant.kind == "path":
-        return about.path is not None and matching.path_matches(grant.pattern, about.path, about.roots)
+    if grant.kind == "path":  # a file's own name may hold * and ?: it stands for itself, "folder/**" for what is below
+        folder = grant.pattern.removesuffix("/**")
+        return about.path is not None and (
+            str(about.path) == grant.pattern or (folder != grant.pattern and about.path.is_relative_to(folder))
+        )
     if grant.kind == "host":
         return about.host is not None and about.host == grant.pattern
     return grant.kind == "tool" and about.command is None and about.path is None and about.host is None

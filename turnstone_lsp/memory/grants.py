@@ -22,7 +22,8 @@ class Grant:
     """An "always": this tool, this pattern, and the files it was given for.
 
     kind "command": `pattern` is the exact command line; "prefix": `argv` is an argv prefix that each simple command
-    of a line must match; "path" and "host": `pattern` is the real path or host; "tool": any call of the tool.
+    of a line must match; "path": `pattern` is a real path, or FOLDER/** for all below it; "host": the host itself;
+    "tool": any call of the tool.
     bound: (real path, SHA-256) of the workspace programs that the approval let run; when one changed it is void.
     """
 

@@ -92,9 +92,13 @@ def _call_texts(calls: object) -> Iterable[str]:
 
 def snippet(text: str, folded: str, words: Iterable[str], width: int = 240) -> str:
     """About `width` characters around the first of the words, on one line. `folded` and `words` are case-folded."""
-    places = [at for word in words if (at := folded.find(word)) >= 0]
-    start = max(0, min(places, default=0) - width // 4)
-    if start:
-        start = text.find(" ", start, start + 20) + 1 or start
-    end = start + width
-    return ("…" if start else "") + " ".join(text[start:end].split()) + ("…" if end < len(text) else "")
+    start = 0
+    if len(text) > width:
+        places = [at for word in words if (at := folded.find(word)) >= 0]
+        start = max(0, min(places, default=0) - width // 4)
+        if start:
+            start = text.find(" ", start, start + 20) + 1 or start
+    piece = text[start : start + width]
+    if "\n" in piece or "  " in piece or "\t" in piece:
+        piece = " ".join(piece.split())
+    return f"{'…' if start else ''}{piece.strip()}{'…' if start + width < len(text) else ''}"

@@ -20,7 +20,7 @@ _FIRST = (
         messages INTEGER NOT NULL DEFAULT 0,
         created REAL NOT NULL,
         updated REAL NOT NULL
-    ) STRICT""",
+    ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX sessions_by_workspace ON sessions(workspace, updated)",
     # One row a message, never changed once written. `content` holds plain text, `extra` the other keys as JSON.
     """CREATE TABLE messages (

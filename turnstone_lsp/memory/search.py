@@ -96,19 +96,15 @@ def _hits(rows: Sequence[Row], words: Sequence[str], *, workspace: str, session:
     """The rows as hits in their final order; copies that a fork made count once."""
     folded_words = [word.casefold() for word in words]
     phrase = " ".join(folded_words)
-    ranked: dict[tuple[str, float], tuple[tuple[bool, bool, bool, bool, int], Hit]] = {}
+    ranked: list[tuple[bool, bool, bool, bool, int, Hit]] = []
     for place, (row_id, owner, title, folder, role, created, content, extra) in enumerate(rows):
         shown = content or query.message_text(role, None, json.loads(extra) if extra else None)
         folded = shown.casefold()
         hit = Hit(row_id, owner, title, folder, role, created, query.snippet(shown, folded, folded_words))
-        order = (
-            owner == session,
-            phrase not in folded,
-            role == "tool",
-            folder != workspace,
-            place,
-        )
-        key = (hit.snippet, created)
-        if key not in ranked or order < ranked[key][0]:
-            ranked[key] = (order, hit)
-    return [hit for _, hit in sorted(ranked.values(), key=lambda r: r[0])]
+        # What sorts first: another session, the exact phrase, not tool output, the own workspace, the newest.
+        ranked.append((owner == session, phrase not in folded, role == "tool", folder != workspace, place, hit))
+    ranked.sort()
+    unique: dict[tuple[str, float], Hit] = {}
+    for *_, hit in ranked:
+        unique.setdefault((hit.snippet, hit.created), hit)
+    return list(unique.values())

@@ -95,7 +95,7 @@ def get(db: Database, session_id: str) -> SessionInfo:
 
 def listed(db: Database, workspace: str | None = None, limit: int = 200) -> list[SessionInfo]:
     """The newest sessions, of one workspace or of all."""
-    newest = "ORDER BY updated DESC, rowid DESC LIMIT ?"
+    newest = "ORDER BY updated DESC, created DESC LIMIT ?"
     if workspace is None:
         rows = db.rows(_INFO + newest, (limit,))
     else:
