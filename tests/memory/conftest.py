@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "turnstone.db"
+    return tmp_path / "private" / "turnstone.db"
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
     with as_tool_errors("remember"):
         memories.check(args.key, args.value)
     key = memories.normal_key(args.key)
-    # Text of strangers in the conversation taints what is saved now (C-22).
-    untrusted = bool(getattr(ctx, "tainted", False))
+    untrusted = ctx.tainted  # text of strangers in the conversation may have led to this (C-22)
 
     async def execute(_call: Call) -> Result:
         with as_tool_errors("remember"):
