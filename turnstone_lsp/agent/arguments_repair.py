@@ -41,7 +41,7 @@ def parse_arguments(raw: str, tool: str, primary_key: str, *, length_cut: bool =
         return _inside(value, primary_key)
     if not isinstance(value, dict):
         raise ToolError(
-            f"{tool}: the arguments must be one JSON object such as {{\"{primary_key}\": ...}}, not {_name(value)}."
+            f'{tool}: the arguments must be one JSON object such as {{"{primary_key}": ...}}, not {_name(value)}.'
         )
     return value
 

@@ -51,11 +51,11 @@ def from_status(status: int, message: str, headers: Mapping[str, str], where: st
     """An HTTP error of the endpoint. Overflow is told from a rate limit by its words, not by its status."""
     if status in (401, 403):
         return Failure("auth", f"{where} refused the key ({message}). Set OPENAI_API_KEY or model.api_key.")
-    if status == 404:  # noqa: PLR2004 - HTTP
+    if status == 404:
         return Failure(
             "not_found", f"{where} does not know the model '{model}' ({message}). Choose one: turnstone-lsp doctor."
         )
-    if status == 429:  # noqa: PLR2004 - HTTP
+    if status == 429:
         after = _seconds(headers.get("retry-after"))
         return Failure("rate_limit", f"{where} limits the rate ({message}).", retry_after=after)
     if status in (400, 413, 422) and _OVERFLOW.search(message):

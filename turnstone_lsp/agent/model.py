@@ -242,7 +242,9 @@ def _make_client(where: Endpoint, settings: ModelSettings) -> AsyncOpenAI:
     if settings.proxy or settings.ca_file:
         import ssl
 
-        verify: ssl.SSLContext | bool = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+        verify: ssl.SSLContext | bool = (
+            ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+        )
         http_client = openai.DefaultAsyncHttpxClient(proxy=settings.proxy or None, verify=verify, timeout=timeout)
     return openai.AsyncOpenAI(
         api_key=where.api_key,

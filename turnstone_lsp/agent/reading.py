@@ -234,7 +234,11 @@ class _Reader:
         if thought and not self._reasoning_field and not self._reasoning:
             pieces.append(self._think(thought))
         self._rescued = [
-            ToolCall(new_call_id(), c["name"], c["arguments"] if isinstance(c["arguments"], str) else json.dumps(c["arguments"]))
+            ToolCall(
+                new_call_id(),
+                c["name"],
+                c["arguments"] if isinstance(c["arguments"], str) else json.dumps(c["arguments"]),
+            )
             for c in rescued["tool_calls"]
         ]
         if not self._finish and not shown and not rest and not self._native and not self._rescued:

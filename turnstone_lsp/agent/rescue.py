@@ -14,7 +14,7 @@ from turnstone_lsp.agent import rescue_formats as formats
 from turnstone_lsp.agent.rescue_formats import OPEN, Block, Call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 Reader = "Callable[[str, int], Block | None]"
 
@@ -84,7 +84,7 @@ class Stream:
         self._show(parts)
         return parts
 
-    def finish(self, length_cut: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - a fixed interface
+    def finish(self, length_cut: bool = False) -> dict[str, Any]:
         """The whole output, parsed."""
         return _parse(self._text, self._names, length_cut=length_cut)
 
@@ -173,7 +173,16 @@ def _overlap(text: str, marker: str) -> int:
 
 def _partial(text: str, start: int) -> int:
     tail = text[max(start, len(text) - _LONGEST) :]
-    others = ("<|channel|>", "<|start|>", "<|message|>", "<|eot_id|>", "<|im_end|>", "<｜end▁of▁sentence｜>", "</s>", "</think>")
+    others = (
+        "<|channel|>",
+        "<|start|>",
+        "<|message|>",
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<｜end▁of▁sentence｜>",
+        "</s>",
+        "</think>",
+    )
     return max(_overlap(tail, m) for m in (*_MARKERS, *others))
 
 
@@ -219,7 +228,11 @@ def _fence(text: str, at: int, names: Sequence[str]) -> Block | None:
         word = re.match(r"```([\w-]*)", text[at:])
         language = word.group(1) if word else ""
         started = re.match(r"```[\w-]*[ \t]*\n\s*(\S?)", text[at:])
-        possible = any(known.startswith(language) for known in _FENCED_AS_CALLS) if not started else language in _FENCED_AS_CALLS
+        possible = (
+            any(known.startswith(language) for known in _FENCED_AS_CALLS)
+            if not started
+            else language in _FENCED_AS_CALLS
+        )
         if not possible or text.count("`", 0, at) % 2:
             return None
         if started and started.group(1) and started.group(1) not in "{[<" and language not in ("tool_code", "python"):

@@ -136,7 +136,7 @@ _ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>
 def scalar(text: str) -> Any:
     """A parameter's value: JSON where it is a number, a literal, an object or a list; else the text as it stands."""
     bare = text.strip()
-    if bare[:1] in "{[-0123456789" and bare or bare in ("true", "false", "null"):
+    if (bare[:1] in "{[-0123456789" and bare) or bare in ("true", "false", "null"):
         try:
             return json.loads(bare)
         except ValueError:

@@ -89,6 +89,6 @@ def _terminal_input() -> TextIO | None:
     if not sys.stderr.isatty():
         return None
     try:
-        return open("/dev/tty", encoding="utf-8", errors="replace")  # noqa: SIM115 - open for the process's life
+        return open("/dev/tty", encoding="utf-8", errors="replace")
     except OSError:
         return None

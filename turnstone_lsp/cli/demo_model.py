@@ -23,7 +23,7 @@ def median(values):
     return ordered[len(ordered) // 2]
 '''
 
-TEST = '''\
+TEST = """\
 import unittest
 
 from stats import mean, median
@@ -42,7 +42,7 @@ class StatsTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
-'''
+"""
 
 _TEST_COMMAND = "python3 -m unittest -q test_stats"
 
@@ -82,7 +82,9 @@ def _chunks(reply: dict[str, Any], turn: int) -> list[dict[str, Any]]:
     deltas += [{"content": word + " "} for word in reply["text"].split(" ") if word]
     for index, (name, arguments) in enumerate(reply["calls"]):
         function = {"name": name, "arguments": json.dumps(arguments)}
-        deltas.append({"tool_calls": [{"index": index, "id": f"demo-{turn}-{index}", "type": "function", "function": function}]})
+        deltas.append(
+            {"tool_calls": [{"index": index, "id": f"demo-{turn}-{index}", "type": "function", "function": function}]}
+        )
     base = {"id": "demo", "object": "chat.completion.chunk", "created": 0, "model": "scripted"}
     events = [{**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     finish = "tool_calls" if reply["calls"] else "stop"

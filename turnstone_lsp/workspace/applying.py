@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 from turnstone_lsp.errors import ToolError
 from turnstone_lsp.workspace import codec, hunks, writing
 
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -75,7 +74,9 @@ async def apply_review(
     said = f" The user said: {feedback}" if feedback else ""
     if applied_by == "none" or (text == proposal.base.text and proposal.base.exists):
         hint = said or " Do not repeat it; ask or find another way."
-        return Applied(ok=False, text=f"The user rejected the change of {proposal.display}; the file is as it was.{hint}")
+        return Applied(
+            ok=False, text=f"The user rejected the change of {proposal.display}; the file is as it was.{hint}"
+        )
     _refuse_broken(proposal, text)
     async with workspace.lock(proposal.path):
         if applied_by == "client":
@@ -88,7 +89,9 @@ async def apply_review(
     return Applied(ok=True, text=outcome, abouts={s.call_id: s.about for s in proposal.steps if s.about})
 
 
-async def put_text(workspace: Workspace, path: Path, text: str, *, journal: Journal | None = None, turn: str = "") -> None:
+async def put_text(
+    workspace: Workspace, path: Path, text: str, *, journal: Journal | None = None, turn: str = ""
+) -> None:
     """Make a file hold a text that nobody needs to review (a plan, an undone image). Raises ToolError."""
     async with workspace.lock(path):
         base = await workspace.snapshot(path)
@@ -168,9 +171,13 @@ async def _confirm_client(
         raise ToolError(f"The editor says that it changed {proposal.display}, but it is not open. Read it again.")
     left = await _wait_for(workspace, document, text)
     if left == proposal.base.text:
-        raise ToolError(f"The editor said that it changed {proposal.display}, but its text is as before. Read it again.")
+        raise ToolError(
+            f"The editor said that it changed {proposal.display}, but its text is as before. Read it again."
+        )
     if journal is not None:
-        before, after = await asyncio.to_thread(_images, proposal.base, text if left is None else left, proposal.display)
+        before, after = await asyncio.to_thread(
+            _images, proposal.base, text if left is None else left, proposal.display
+        )
         await asyncio.to_thread(journal.record, turn, proposal.path, before, after)
 
 
@@ -221,7 +228,9 @@ def _describe(proposal: Proposal, text: str, accepted: frozenset[int] | None, af
         parts.append(f"{verb} {proposal.display} in part: the user accepted {len(accepted)} of {total} hunks.")
         parts.append("Rejected, and not in the file:\n" + "\n".join(proposal.hunk_diff(i) for i in rejected))
     else:
-        parts.append(f"{verb} {proposal.display}, but the user edited the change first. In the file now, against yours:")
+        parts.append(
+            f"{verb} {proposal.display}, but the user edited the change first. In the file now, against yours:"
+        )
         parts.append(_difference(proposal.result, text))
     if after.text != text:
         parts.append("The editor changed more on top (a formatter?):\n" + _difference(text, after.text))
@@ -237,5 +246,3 @@ def _difference(old: str, new: str) -> str:
     lines = hunks.lines_of(old)
     diff = hunks.unified(lines, hunks.between(lines, hunks.lines_of(new)), "proposed", "in the file")
     return diff if len(diff) <= 4 * _DIFF_LIMIT else diff[: 4 * _DIFF_LIMIT] + "\n[... read the file for the rest]"
-
-

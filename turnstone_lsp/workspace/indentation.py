@@ -100,7 +100,9 @@ def _candidates(mapping: dict[str, str]) -> list[Callable[[str], str | None]]:
                 rules.append(lambda indent, c=convert, p=prefix: p + c(indent))
             elif base.endswith(want):
                 dropped = base[: len(base) - len(want)]
-                rules.append(lambda indent, c=convert, d=dropped: c(indent).removeprefix(d) if c(indent).startswith(d) else None)
+                rules.append(
+                    lambda indent, c=convert, d=dropped: c(indent).removeprefix(d) if c(indent).startswith(d) else None
+                )
     for theirs in _UNITS:
         for ours in _UNITS:
             if theirs != ours:

@@ -39,7 +39,9 @@ _FOLDS = str.maketrans(
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
+        **dict.fromkeys(
+            "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+        ),
     }
 )
 """One character for one character, so that places stay the same."""
@@ -236,10 +238,7 @@ def _typographic_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
     for at in _occurrences(text, wanted):
         own = folded.text[at : at + len(old)]
         out.append(_Found(at, at + len(old), old, _like(own, old, new)))
-    return out or [
-        _Found(m.start, m.end, m.old, m.new)
-        for m in _blanks_tier(_Folded(text), wanted, new)
-    ]
+    return out or [_Found(m.start, m.end, m.old, m.new) for m in _blanks_tier(_Folded(text), wanted, new)]
 
 
 def _like(own: str, old: str, new: str) -> str:

@@ -57,7 +57,7 @@ def not_found(text: str, old: str, new: str, near_line: int | None) -> MatchErro
 
 def _already(text: str, old: str, new: str) -> int | None:
     bare = new.strip()
-    if len(bare) < 4 or bare in old:  # noqa: PLR2004 - shorter ones are everywhere
+    if len(bare) < 4 or bare in old:
         return None
     at = text.find(new)
     at = text.find(bare) if at < 0 else at

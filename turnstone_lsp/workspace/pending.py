@@ -114,7 +114,7 @@ def _young(place: Path) -> bool:
     """Perhaps just being made by another server."""
     import time
 
-    return time.time() - place.stat().st_mtime < 60  # noqa: PLR2004 - a minute is ample
+    return time.time() - place.stat().st_mtime < 60
 
 
 def _put_right(place: Path, body: dict[str, str | None]) -> list[str]:

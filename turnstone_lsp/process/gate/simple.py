@@ -82,7 +82,7 @@ def _record(walk: Walk, name: str, args: list[Word]) -> None:
         return
     argv = (name, *(w.shown for w in args))
     walk.found.commands.append(argv)
-    if any(not w.known for w in args):
+    if any(not w.known or w.glob for w in args):
         walk.found.plain = False
     if name in options.names("readers"):
         prefix = argv[:1]
