@@ -29,7 +29,8 @@ _HIDDEN = re.compile(
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 """Characters with which text is hidden or reordered. The joiners of Persian, Indic scripts and emoji are not in it."""
-_PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 class Terminal:
@@ -126,15 +127,15 @@ def show_hidden(text: str) -> str:
     return text if text.isascii() else _HIDDEN.sub(lambda m: _escape(m[0]), text)
 
 
-def visible(text: str) -> str:
+def visible(text: str, *, keep: str = "") -> str:
     r"""`text` for a human to approve: everything invisible as an escape, nothing removed.
 
-    Newline and tab stay; every other control, format, separator, unassigned, private-use or surrogate character and
-    every blank other than the space becomes \\u{hex}. The result shows exactly what the text holds, whole.
+    Every control, format, separator, unassigned, private-use or surrogate character and every blank other than the
+    space becomes \u{hex}, a line break \n; the characters of `keep` stay. The result shows all that the text holds.
     """
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(c if c in "\n\t" or is_visible(c) else _escape(c) for c in text)
+    return "".join(c if c in keep or is_visible(c) else _NAMED.get(c) or _escape(c) for c in text)
 
 
 def is_visible(char: str) -> bool:

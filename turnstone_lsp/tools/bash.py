@@ -48,7 +48,7 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
 
     return Plan(
         header=_header(command),
-        preview=visible(command),
+        preview=visible(command, keep="\n\t"),
         needs_approval=True,
         execute=execute,
         kind="execute",
@@ -60,7 +60,8 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
 
 
 def _header(command: str) -> str:
-    first, *more = visible(command.strip()).split("\n")
+    first, *more = command.strip().split("\n")
+    first = visible(first)
     cut = len(first) > _HEADER_LENGTH or bool(more)
     return f"bash: {first[:_HEADER_LENGTH]}{' …' if cut else ''}"
 
