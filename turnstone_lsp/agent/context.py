@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from turnstone_lsp.agent.always import Approvals
     from turnstone_lsp.agent.events import Event
     from turnstone_lsp.agent.limits import Clock
     from turnstone_lsp.agent.model import Model, ToolCall
@@ -57,10 +58,11 @@ class Scope:
     session_id: str
     cwd: Path
     ui: SessionUI
+    approvals: Approvals
+    """What the user allowed with "always"."""
     mode: Mode = "ask"
     trusted: bool = False
     auto_approve: bool = False
-    grants: list[policy.Grant] = field(default_factory=list)
     turn_id: str = ""
     tainted: bool = False
     """Text of strangers has entered the conversation."""
@@ -240,7 +242,7 @@ class AgentContext:
             name,
             mode=self.scope.mode,
             rules=self.settings.rules,
-            grants=self.scope.grants,
+            grants=await self.scope.approvals.current(),
             auto_approve=self.scope.auto_approve,
             roots=self.workspace.roots.paths,
             trusted=self.scope.trusted,
@@ -251,14 +253,7 @@ class AgentContext:
 
     async def remember(self, call: ToolCall, plan: Plan, decision: Decision) -> None:
         """Keep an "always" for as long as its scope says."""
-        if decision.scope == "once":
-            return
-        grant = policy.grant_for(call.name, plan)
-        if grant is None:
-            return
-        self.scope.grants.append(grant)
-        if decision.scope in ("workspace", "user"):
-            await self.store.grant(grant, str(self.workspace.roots.key) if decision.scope == "workspace" else "")
+        await self.scope.approvals.remember(call.name, plan, decision.scope)
 
     @contextlib.contextmanager
     def granting(self, call_id: str, tools: frozenset[str]) -> Iterator[None]:

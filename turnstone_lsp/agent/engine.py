@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from turnstone_lsp.agent.always import Approvals
 from turnstone_lsp.agent.context import AgentContext, Scope, Services
 from turnstone_lsp.agent.history import History
 from turnstone_lsp.agent.model import Model
@@ -40,7 +41,7 @@ class Engine:
         auto_approve: bool = False,
     ) -> Session:
         """A new session, or an earlier one with its conversation. Raises TurnstoneError for an unknown id."""
-        scope = await self._scope(workspace, ui, session_id, trusted=trusted, auto_approve=auto_approve)
+        scope = self._scope(workspace, ui, session_id, trusted=trusted, auto_approve=auto_approve)
         history, title = History(self.store, scope.session_id, []), ""
         if session_id is not None:
             title = (await self.store.session(session_id)).title
@@ -53,7 +54,7 @@ class Engine:
         self, *, workspace: Workspace, ui: SessionUI, trusted: bool, auto_approve: bool = False
     ) -> ToolSession:
         """A session for single tool calls, without a conversation."""
-        scope = await self._scope(workspace, ui, None, trusted=trusted, auto_approve=auto_approve)
+        scope = self._scope(workspace, ui, None, trusted=trusted, auto_approve=auto_approve)
         return ToolSession(AgentContext(self.services, scope, workspace, durable=False))
 
     async def close(self) -> None:
@@ -70,16 +71,15 @@ class Engine:
         """The same for a process that must go at once: only what leaves no child behind."""
         supervisor.shutdown()
 
-    async def _scope(
+    def _scope(
         self, workspace: Workspace, ui: SessionUI, session_id: str | None, *, trusted: bool, auto_approve: bool
     ) -> Scope:
-        grants = await self.store.grants(str(workspace.roots.key))
         return Scope(
             session_id or new_id(),
             workspace.roots.cwd,
             ui,
+            Approvals(self.store, str(workspace.roots.key), workspace.roots.cwd),
             mode=self.settings.mode,
             trusted=trusted,
             auto_approve=auto_approve,
-            grants=[grant for _, grant in grants],
         )
