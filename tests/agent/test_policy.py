@@ -105,7 +105,7 @@ def test_fault_67_the_whole_matrix() -> None:
         rules = [Rule("allow", tool="bash")] * allow + [Rule("ask", command="ls")] * ask
         rules += [Rule("deny", tool="bash")] * deny
         line = "ls .env" if must == "protected" else "ls"
-        made = bash(line, must_ask=("odd",) if must == "doubt" else (), block="blocked" if block else None)
+        made = bash(line, must_ask=("odd",) if must else (), block="blocked" if block else None)
         if block or deny or mode == "plan" or (auto and must == "protected"):
             expected = "deny"
         elif must or ask:
@@ -197,7 +197,7 @@ def test_harmless_options_are_covered(line: str) -> None:
         ("git push", bash("git push origin"), "deny"),
         ("git push", bash("git pull"), "allow"),
         ("rm", bash("rmdir x"), "allow"),
-        ("rm", bash("$X y", ""), "ask"),
+        ("rm", bash("$X y", "", must_ask=("dynamic",)), "ask"),
         ("rm 'a b'", plan(Subject("command", "rm 'a b'", (("rm", "a b"),))), "deny"),
         ("rm 'open", bash("rm 'open"), "deny"),
     ],
@@ -208,12 +208,31 @@ def test_a_forbidden_command_is_found_anywhere_in_the_line(rule: str, made: Plan
 
 def test_headless_a_line_that_cannot_be_read_is_denied_beside_a_deny_rule() -> None:
     """C-15: fails closed; --yes lifts no deny rule."""
-    made = bash("$X y", "")
+    made = bash("$X y", "", must_ask=("the command's name is dynamic",))
     assert kind(made, "bash", auto_approve=True) == "allow"
     assert kind(made, "bash", Rule("deny", command="rm"), auto_approve=True) == "deny"
     assert kind(made, "bash", Rule("deny", path="secrets/**"), auto_approve=True) == "deny"
     assert kind(made, "bash", Rule("deny", host="x.org"), auto_approve=True) == "allow"
     assert kind(edit("a"), "write_file", Rule("deny", command="rm"), auto_approve=True) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "expected"),
+    [
+        ("make > log", Rule("deny", command="rm"), "allow"),
+        ("make > log", Rule("deny", path="secrets/**"), "allow"),
+        ("make > log", Rule("deny", command="make"), "deny"),
+        ("make > log", Rule("deny", path="log"), "deny"),
+        ("make $X", Rule("deny", command="rm"), "allow"),
+        ("make $X", Rule("deny", path="secrets/**"), "deny"),
+    ],
+)
+def test_headless_what_can_be_read_of_a_line_is_judged(line: str, rule: Rule, expected: str) -> None:
+    subject = Subject("command", line, known=(("make",),))
+    where = (Location(ROOT / "log"),) if ">" in line else ()
+    made = plan(subject, kind="execute", locations=where)
+    assert kind(made, "bash", rule, auto_approve=True) == expected
+    assert kind(made, "bash", Rule("allow", command="make")) == "ask"
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------
@@ -289,11 +308,11 @@ def test_c02_protected_names_always_ask_and_are_denied_headless(path: str) -> No
 )
 def test_fault_123_a_secret_that_a_command_names_is_asked_for(line: str) -> None:
     for agent in (False, True):  # fault 124: also in a sub-agent's compound command
-        made = bash(f"true && {line}", "true", line, pattern="cat *")
+        made = bash(f"true && {line}", "true", line, pattern="cat *", must_ask=("touches .env",))
         verdict = decide(made, "bash", mode="auto", rules=[Rule("allow", tool="bash")], roots=(ROOT,), sub_agent=agent)
         assert (verdict.kind, verdict.always) == ("ask", None)
         assert kind(made, "bash", auto_approve=True, sub_agent=agent) == "deny"
-    assert kind(bash("cat .env.example"), "bash", mode="auto") == "allow"
+    assert kind(bash("git commit -m .env"), "bash", mode="auto") == "allow"
 
 
 # --- hosts ----------------------------------------------------------------------------------------------------------

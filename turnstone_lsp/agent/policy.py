@@ -116,10 +116,18 @@ def _refusal(plan: Plan, about: Target, mode: Mode, rules: Sequence[Rule]) -> st
 
 
 def _protected(plan: Plan, about: Target) -> list[str]:
-    """Protected names that the call writes, or secrets that it or a word of its command names (C-02, faults 123)."""
-    writes = plan.kind == "edit" or plan.edits
-    judge = protected.write_reason if writes else protected.read_reason
-    return [reason for place in matching.places(about) if (reason := judge(place))]
+    """Protected names that the call writes, and secrets that it reads (C-02, faults 123).
+
+    Of a command: what it writes, and secrets that its text names where the gate has doubts about the line. A mere word
+    (`git commit -m "ignore .env"`) is none.
+    """
+    command = about.command is not None
+    judged: list[str | None] = []
+    if command or plan.kind == "edit" or plan.edits:
+        judged += [protected.write_reason(place) for place in about.named]
+    if plan.must_ask if command else not judged:
+        judged += [protected.read_reason(place) for place in matching.places(about)]
+    return [reason for reason in judged if reason]
 
 
 def _doubts(about: Target, rules: Sequence[Rule], *, tainted: bool) -> list[str]:

@@ -7,6 +7,7 @@ of the line, every path, in full. What cannot be read is prohibited and never pe
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import unicodedata
@@ -28,16 +29,27 @@ if TYPE_CHECKING:
 _FOLDING = sys.platform in {"darwin", "win32"}
 """File systems there do not tell letters' case apart; elsewhere a permission does."""
 
+_EXPANDS = frozenset("$`*?[{~")
+"""Characters without which bash expands no word."""
+
+_BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`]+")
+
 Argv = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a call is about. `argvs`: each simple command of the line; empty when the line cannot be read in full."""
+    """What a call is about.
+
+    argvs: each simple command of the line; empty when the line cannot be read in full. known: those that can be read.
+    doubtful: the tool itself asks, e.g. for a command name that only the shell will know.
+    """
 
     tool: str
     command: str | None = None
     argvs: tuple[Argv, ...] = ()
+    known: tuple[Argv, ...] = ()
+    doubtful: bool = False
     path: Path | None = None
     named: tuple[Path, ...] = ()
     """All real paths that the call names, `path` too."""
@@ -61,6 +73,8 @@ def target(plan: Plan, tool: str, roots: Sequence[Path]) -> Target:
         tool,
         command=text if kind == "command" else None,
         argvs=subject.prefixes if subject and kind == "command" else (),
+        known=(subject.known or subject.prefixes) if subject and kind == "command" else (),
+        doubtful=bool(plan.must_ask),
         path=path,
         named=named,
         host=text if kind == "host" else None,
@@ -85,8 +99,14 @@ def prohibits(rule: Rule, about: Target) -> bool:
 
 
 def may_prohibit(rule: Rule, about: Target) -> bool:
-    """Whether a rule about commands or paths could speak of a command line that cannot be read in full."""
-    return about.unreadable and rule.tool in {"", about.tool} and bool(rule.command or rule.path) and not rule.host
+    """Whether a rule could speak of the part of a command line that cannot be read.
+
+    That is where the shell will expand something; for a rule about commands, only when the gate has doubts as well.
+    """
+    if not about.unreadable or rule.tool not in {"", about.tool} or rule.host:
+        return False
+    hidden = bool(_EXPANDS.intersection(about.command or ""))
+    return hidden and bool(rule.path or (rule.command and about.doubtful))
 
 
 def permits(rule: Rule, about: Target) -> bool:
@@ -139,7 +159,7 @@ def covers(pattern: Argv, argv: Argv) -> bool:
 def _has_command(pattern: str, about: Target) -> bool:
     fixed = tuple(w.casefold() for w in words(pattern))
     fixed = fixed[:-1] if fixed[-1:] == ("*",) else fixed
-    for argv in about.argvs:
+    for argv in about.known:
         given = tuple(w.casefold() for w in argv[: len(fixed)])
         if given == fixed or (given and (PurePath(given[0]).name, *given[1:]) == fixed):
             return True
@@ -183,9 +203,10 @@ def _names_path(pattern: str, about: Target) -> bool:
 def places(about: Target) -> Iterator[Path]:
     """Every real path that the call may name: those it says, and where each word of a command may lead."""
     yield from about.named
-    for argv in about.argvs:
-        for word in argv[1:]:
-            yield from _places(word, about.roots)
+    words = {word for argv in about.known for word in argv[1:]}
+    words.update(_BETWEEN_WORDS.split(about.command or ""))  # redirections, and what the gate could not read
+    for word in sorted(words):
+        yield from _places(word, about.roots)
 
 
 def _places(word: str, roots: Sequence[Path]) -> Iterator[Path]:

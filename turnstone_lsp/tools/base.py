@@ -60,7 +60,8 @@ class Subject:
     """What a permission rule or an "always" is about.
 
     kind "command": text is the whole command line, prefixes the argv of each simple command of it, at any depth; empty
-    when the line cannot be read in full (dynamic, redirected outside, with assignments), and then no rule permits it;
+    when the line cannot be read in full (dynamic, redirected, with assignments), and then no rule permits it; known
+    the argv of those that can be read, also then, for the rules that forbid;
     kind "path": text is the real path; kind "host": text is the A-label host name; kind "tool": the tool itself.
     """
 
@@ -69,6 +70,7 @@ class Subject:
     prefixes: tuple[tuple[str, ...], ...] = ()
     pattern: str | None = None
     """The widest pattern that an "always" for this call may store, as shown to the user; None: no always."""
+    known: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

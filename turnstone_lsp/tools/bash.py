@@ -12,7 +12,7 @@ from turnstone_lsp.process import supervisor
 from turnstone_lsp.process.environment import child_env, find_program, known_secrets
 from turnstone_lsp.process.gate import judge
 from turnstone_lsp.process.text import redact, visible
-from turnstone_lsp.tools.base import Call, Plan, Result, Subject
+from turnstone_lsp.tools.base import Call, Location, Plan, Result, Subject
 from turnstone_lsp.tools.changes import Watch
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
         execute=execute,
         kind="execute",
         subject=_subject(command, verdict),
+        locations=tuple(Location(path) for path in verdict.paths),
         must_ask=verdict.reasons if verdict.verdict == "ask" else (),
         block=f"bash: this command is never run: {verdict.why}" if verdict.verdict == "block" else None,
         notes=notes,
@@ -74,7 +75,7 @@ def _subject(command: str, verdict: Verdict) -> Subject:
         prefix = verdict.prefixes[0] if verdict.plain and verdict.prefixes else ()
         shared = bool(prefix) and all(argv[: len(prefix)] == prefix for argv in commands)
         pattern = f"{' '.join(prefix)} *" if shared and _simple(prefix) else command
-    return Subject("command", command, commands, pattern)
+    return Subject("command", command, commands, pattern, verdict.commands)
 
 
 def _simple(words: tuple[str, ...]) -> bool:
