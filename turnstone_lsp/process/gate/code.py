@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from turnstone_lsp.process.gate import system
 from turnstone_lsp.process.gate.places import MEANING, Place
 from turnstone_lsp.process.gate.words import SPLIT, UNKNOWN, Word
 
@@ -249,8 +250,8 @@ def _module(c: Command, words: list[Word]) -> None:
     if not words:
         return
     name = words[0].text
-    if name in {"pip", "pip3", "ensurepip", "venv", "virtualenv", "pipx", "uv", "poetry", "build", "pytest"}:
-        c.judge.argv([Word(name), *words[1:]], c.state)
+    if name in {"pip", "pip3"}:
+        system.pip(type(c)(f"python -m {name}", words[1:], c.state, c.judge))
     elif name in {"timeit", "trace", "cProfile", "profile", "pdb", "runpy", "code", "idlelib", "webbrowser", "smtpd"}:
         inline(c, " ".join(w.text for w in words[1:]))
     elif name == "http.server" or "\0" in name:

@@ -20,6 +20,27 @@ if TYPE_CHECKING:
 
 _RULES: dict[str, Callable[[Command], None]] = files.RULES | code.RULES | system.RULES | {"git": gitrules.git}
 _VERSIONED = re.compile(r"(python|pip|perl|ruby|node|lua|php|pypy|gcc|g\+\+|clang|idle)-?\d[\d.]*")
+_RESERVED = frozenset(
+    {
+        "{",
+        "}",
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "in",
+        "[[",
+        "]]",
+    }
+) | {"function", "select"}
 _SPEAK = frozenset(
     {"echo", "printf", "true", "false", ":", "exit", "return", "break", "continue", "shift", "test", "["}
 )
@@ -42,12 +63,18 @@ def run(walk: Walk, words: list[Word], state: State, feed: Feed | None) -> Feed:
         walk.found.plain = False
         _any_destructive(walk, args, state)
         return Feed()
+    if re.match(r"[A-Za-z_]\w*=", name_word.text):  # after a wrapper: no program, but meant as an assignment
+        walk.found.plain = False
+        return run(walk, args, state, feed)
     name = _name(walk, name_word, state)
     command = Command(name, args, state, walk, feed)
     _record(walk, name, args)
     if name in state.functions:
         walk.found.plain = False
         return Feed(None, (name,))
+    if name in _RESERVED:
+        walk.found.ask(f"{name!r} stands where a program must; it could not be read with certainty")
+        return run(walk, args, state, feed)
     _tables(command)
     if name in WRAPPERS and _wrapped(walk, command):
         return Feed(None, (name,))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from turnstone_lsp.process.gate.verdict import Findings
 
 MAX_CHARS = 60_000
-MAX_DEPTH = 60
+MAX_DEPTH = 200
 MAX_NODES = 20_000
 _PADDING = re.compile(r"[ \t]{100,}|\n(?:[ \t]*\n){20,}")
 _JOINERS = "\u200c\u200d\ufe0f"

@@ -24,6 +24,7 @@ _MAX_NESTING = 12
 _EXECUTING = re.compile(r"\$\{[^}]*@P\}|\$\{![A-Za-z_]\w*[^}]*\}|\$\{[A-Za-z_]\w*:?=")
 _ARITHMETIC_CALL = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 _UNREAD = re.compile(r"(?<!\\)(?:`|\$\()(.+)", re.DOTALL)
+_MISREAD = re.compile(r"(?<!\\)[()]")
 _SEQUENCES = {"program", "compound_statement", "do_group", "else_clause", "subshell", "heredoc_redirect"}
 
 
@@ -103,29 +104,38 @@ class Walk:
             self.found.ask(f"it has more than {_MAX_COMMANDS} commands")
             return Feed()
         self._substitutions(node, state)
-        pairs, name, args = [], None, []
+        pairs, name, parts = [], None, []
+        args: list[list[Node]] = []
         end = -1
         for child in node.children:
-            if child.start_byte == end and child.type not in {"file_redirect", "herestring_redirect"}:
-                self.found.ask("two words touch; it could not be read as bash with certainty")
-            end = child.end_byte
+            touches, end = child.start_byte == end, child.end_byte
             if child.type == "variable_assignment":
                 pairs.append(child)
             elif child.type == "command_name":
-                name = child
+                name, parts = child, [child]
             elif child.type == "herestring_redirect":
                 feed = self._herestring(child, state)
             elif child.type == "file_redirect":
                 feed = self._redirect(child, state) or feed
+            elif child.type in {"subshell", "compound_statement", "test_command"}:
+                self.found.ask("a group stands where bash has none; it could not be read with certainty")
+                self.visit(child, state.fork())
+            elif touches and name is not None:  # the parser cut a word in two
+                self.found.ask("two words touch; it could not be read as bash with certainty")
+                (args[-1] if args else parts).append(child)
             elif child.is_named:
-                args.append(child)
+                args.append([child])
         for pair in pairs:
             self._assign(pair, state if name is None else state.fork(), prefix=name is not None)
         if name is None:
             return Feed()
-        arguments = [word for arg in args for word in expand(arg, state)]
+        if any(
+            _MISREAD.search(text(leaf)) for group in [parts, *args] for part in group for leaf in within(part, "word")
+        ):
+            self.found.ask("parentheses stand where bash has none; it could not be read with certainty")
+        arguments = [word for arg in args for words in alternatives(arg, state) for word in words]
         out = Feed()
-        for words in alternatives(name, state):
+        for words in alternatives(parts, state):
             out = simple.run(self, words + arguments, state, feed)
         return out
 
@@ -169,11 +179,12 @@ class Walk:
     def _redirected_statement(self, node: Node, state: State, feed: Feed | None) -> Feed:
         body = node.child_by_field_name("body")
         rest: list[Node] = []
+        late = body is not None and body.type == "list"  # the parser hangs a redirection of its last command on a list
         for child in node.named_children:
             if child == body:
                 continue
             if child.type == "file_redirect":
-                feed = self._redirect(child, state) or feed
+                feed = self._redirect(child, state, look=not late) or feed
             elif child.type == "herestring_redirect":
                 feed = self._herestring(child, state)
             elif child.type == "heredoc_redirect":
@@ -182,6 +193,9 @@ class Walk:
             elif body is None:
                 body = child
         out = self.visit(body, state, feed) if body is not None else Feed(feed.text if feed else None)
+        for child in node.named_children if late else ():
+            if child.type == "file_redirect":
+                self._redirect(child, state)
         for statement in rest:
             self.visit(statement, state, out)
         return out
@@ -214,8 +228,8 @@ class Walk:
     def _file_redirect(self, node: Node, state: State, _feed: Feed | None) -> None:
         self._redirect(node, state)
 
-    def _redirect(self, node: Node, state: State) -> Feed | None:
-        """Judge a redirection; for input, what it feeds."""
+    def _redirect(self, node: Node, state: State, *, look: bool = True) -> Feed | None:
+        """Judge a redirection; for input, what it feeds. look: judge its path now."""
         self._substitutions(node, state)
         operator = next((c.type for c in node.children if not c.is_named), ">")
         target = node.child_by_field_name("destination")
@@ -227,6 +241,8 @@ class Walk:
             if operator == "<":
                 simple.reads(self, word, state)
                 return Feed(None)
+            if not look:
+                continue
             place = locate(word, state, self.around)[0]
             if place != Place.HARMLESS_DEVICE:
                 self.found.plain = False

@@ -95,12 +95,21 @@ class State:
 
 def expand(node: Node, state: State) -> list[Word]:
     """All words that an argument may become, alternatives included."""
-    return [word for words in alternatives(node, state) for word in words]
+    return [word for words in alternatives([node], state) for word in words]
 
 
-def alternatives(node: Node, state: State) -> list[list[Word]]:
-    """The words that an argument becomes, for each combination of its variables' possible values."""
-    return [_words(chars, state) for chars in _chars(node, state)]
+def alternatives(nodes: list[Node], state: State) -> list[list[Word]]:
+    """The words that an argument becomes, for each combination of its variables' possible values.
+
+    An argument is one node, or several that touch.
+    """
+    results: list[Chars] = [[]]
+    for node in nodes:
+        parts = _chars(node, state)
+        if len(parts) * len(results) > _MAX_ALTERNATIVES:
+            parts = [[(UNKNOWN, _BARE)]]
+        results = [[*r, *part] for r in results for part in parts]
+    return [_words(chars, state) for chars in results]
 
 
 def values(node: Node, state: State) -> tuple[str, ...]:
