@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.agent import policy
@@ -40,15 +41,34 @@ _TAINTING = frozenset({"web_fetch", "web_search"})
 """Tools whose results bring text of strangers into the conversation (C-16, C-22)."""
 
 
-@dataclass(slots=True)
 class Services:
-    """What all sessions of this process share."""
+    """What all sessions of this process share. The sandboxed children start on first use."""
 
-    settings: Settings
-    store: Store
-    model: Model
-    math: MathHost
-    html: HtmlChild
+    def __init__(self, settings: Settings, store: Store, model: Model) -> None:
+        self.settings = settings
+        self.store = store
+        self.model = model
+
+    @cached_property
+    def math(self) -> MathHost:
+        """The math host."""
+        from turnstone_lsp.sandbox.math_host import MathHost
+
+        return MathHost()
+
+    @cached_property
+    def html(self) -> HtmlChild:
+        """The child that turns HTML into text."""
+        from turnstone_lsp.sandbox.html import HtmlChild
+
+        return HtmlChild()
+
+    async def close(self) -> None:
+        """End the children that were started, and the connections."""
+        for name in ("math", "html"):
+            if (child := self.__dict__.get(name)) is not None:
+                await child.close()
+        await self.model.close()
 
 
 @dataclass(slots=True)

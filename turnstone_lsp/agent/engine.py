@@ -11,8 +11,6 @@ from turnstone_lsp.agent.model import Model
 from turnstone_lsp.agent.session import Session, ToolSession
 from turnstone_lsp.memory.sessions import new_id
 from turnstone_lsp.process import supervisor
-from turnstone_lsp.sandbox.html import HtmlChild
-from turnstone_lsp.sandbox.math_host import MathHost
 
 if TYPE_CHECKING:
     from turnstone_lsp.agent.ui import SessionUI
@@ -28,7 +26,7 @@ class Engine:
         self.settings = settings
         self.store = store
         self.model = Model(settings.model)
-        self.services = Services(settings, store, self.model, MathHost(), HtmlChild())
+        self.services = Services(settings, store, self.model)
         self._sessions: dict[str, Session] = {}
 
     async def open_session(
@@ -61,9 +59,7 @@ class Engine:
         """Stop every turn and end every child."""
         for session in self._sessions.values():
             await session.stop()
-        await self.services.math.close()
-        await self.services.html.close()
-        await self.model.close()
+        await self.services.close()
         supervisor.shutdown()
         self.store.close()
 

@@ -88,6 +88,10 @@ class Session:
             raise TurnstoneError(f"There is no mode '{mode}'; the modes are {', '.join(MODES)}.")
         self._ctx.scope.mode = mode
 
+    def set_trusted(self) -> None:
+        """The user trusts the workspace: from the next session on its instructions are read too."""
+        self._ctx.scope.trusted = True
+
     async def undo_turn(self, turn_id: str | None = None) -> str:
         """Take back what a turn (default: the last one that changed files) wrote. Returns what was done."""
         self._refuse_while_running("undo")

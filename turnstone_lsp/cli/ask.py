@@ -60,7 +60,7 @@ async def _ask(options: argparse.Namespace, stop: asyncio.Event) -> int:
 async def _session_id(store: Store, options: argparse.Namespace, folder: str) -> str | None:
     if options.session != "last":
         return options.session or None
-    known = await store.list_sessions(workspace=folder)
+    known = await store.sessions(folder)
     if not known:
         raise ConfigError(f"There is no earlier session in {folder}; leave out --session.")
     return known[0].id

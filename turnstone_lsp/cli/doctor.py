@@ -102,7 +102,7 @@ def _database() -> Finding:
 def _settings() -> tuple[Settings | None, Finding]:
     path = folders.config_file()
     try:
-        settings = load({})
+        settings = load().settings
     except TurnstoneError as error:
         return None, Finding("settings", "problem", str(error), f"correct {path}")
     known = str(path) if path.exists() else f"defaults and environment; {path} does not exist"

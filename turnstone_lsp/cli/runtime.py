@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,10 @@ def settings_from(options: argparse.Namespace) -> Settings:
     given: dict[str, Any] = {"model": {k: v for k, v in model.items() if v}}
     if getattr(options, "mode", None):
         given["mode"] = options.mode
-    return load(given)
+    loaded = load(options=given)
+    for warning in loaded.warnings:
+        print(f"turnstone-lsp: {warning}", file=sys.stderr)
+    return loaded.settings
 
 
 def folder_of(options: argparse.Namespace) -> Path:
