@@ -6,6 +6,8 @@ system; a file that does not exist yet is judged like one that does.
 
 from __future__ import annotations
 
+import os
+import re
 import unicodedata
 from fnmatch import fnmatchcase
 from functools import cache
@@ -89,19 +91,33 @@ _NAMES = {
     ".inputrc": "binds keys of the shell",
     ".xprofile": "runs at every login",
 }
-_SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker", ".azure", ".password-store"})
+_SECRET_FOLDERS = (
+    ".ssh", ".gnupg", ".aws", ".kube", ".docker", ".azure", ".password-store", ".config/gh", ".config/gcloud",
+    ".config/op", ".local/share/keyrings",
+)  # fmt: skip
 _SECRET_NAMES = (
     ".env", ".env.*", ".envrc", ".npmrc", ".yarnrc*", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".pgpass",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
     "*.kdbx", "credentials.json", "shadow", "gshadow", ".htpasswd", ".vault-token", ".bash_history", ".zsh_history",
 )  # fmt: skip
-_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
-_SECRET_TAILS = ((".config", "gh"), (".config", "gcloud"), (".config", "op"), (".local", "share", "keyrings"))
+_HARMLESS = (".example", ".sample", ".template", ".dist", ".pub")
+_SECRET_FOLDER = re.compile(f"/(?:{'|'.join(map(re.escape, _SECRET_FOLDERS))})/")
+_SECRET_NAME = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in _SECRET_NAMES), re.DOTALL)
 
 
 def fold(name: str) -> str:
     """A name as compared here: canonical composition, case folded, trailing dots and blanks (Windows) dropped."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).rstrip(". ") or name
+
+
+def fold_path(path: str) -> str:
+    """A whole path folded, quickly where it is plain ASCII."""
+    return path.lower() if path.isascii() else "/".join(map(fold, path.split("/")))
+
+
+def own_folders() -> tuple[str, ...]:
+    """What begins the paths of our own configuration and state, for a quick look at many paths."""
+    return str(folders.config_file().resolve()), f"{folders.state_dir().resolve()}/"
 
 
 def _folded(path: Path) -> tuple[str, ...]:
@@ -127,15 +143,16 @@ def write_reason(path: Path) -> str | None:
 
 def read_reason(path: Path) -> str | None:
     """Why a read of this path always asks; None when it need not."""
-    parts = _folded(path)
-    name = parts[-1]
-    if _SECRET_FOLDERS.intersection(parts[1:]):
-        return f"{path} is in a folder that holds keys or credentials"
-    if any(fnmatchcase(name, harmless) for harmless in _HARMLESS):
-        return None
-    if any(fnmatchcase(name, pattern) for pattern in _SECRET_NAMES) or any(_has(parts, t) for t in _SECRET_TAILS):
-        return f"{name} usually holds secrets"
-    return None
+    return f"{path.name} usually holds secrets, or is in a folder that does" if is_secret(path.as_posix()) else None
+
+
+def is_secret(path: str) -> bool:
+    """Whether an absolute path is one that usually holds secrets."""
+    folded = fold_path(path.replace(os.sep, "/"))
+    name = folded[folded.rfind("/") + 1 :]
+    if _SECRET_NAME.fullmatch(name) and not name.endswith(_HARMLESS):
+        return True
+    return "/." in folded and _SECRET_FOLDER.search(f"{folded}/") is not None
 
 
 def _has(parts: tuple[str, ...], run: tuple[str, ...]) -> bool:

@@ -1,0 +1,1 @@
+"""Searching files: one dialect of patterns, and three engines that give the same answer."""
