@@ -84,7 +84,8 @@ class PosixChild(Child):
         """See Child."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._supervisor.wait(timeout)
-            self._leash.close()
+            if self._loop.is_closed():
+                self._leash.close()  # else the loop hears its end and tells who waits
             return True
         return False
 

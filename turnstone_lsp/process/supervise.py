@@ -32,6 +32,7 @@ LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _FREEZE_ROUNDS = 50
+_SETTLE_SECONDS = 0.15
 _STUCK_SECONDS = 3.0
 """After this long under SIGKILL a process belongs to another user or hangs in the kernel: report it and go."""
 
@@ -43,6 +44,7 @@ class Supervisor:
         self.parent = os.getppid()
         self.stopping = False
         self.main = -1
+        self.settle_at = 0.0
         self.known: set[int] = set()
         self.wake, self._wake_end = os.pipe()
         for fd in (self.wake, self._wake_end):
@@ -66,14 +68,30 @@ class Supervisor:
         poll.register(CONTROL, select.POLLIN | select.POLLHUP)
         poll.register(self.wake, select.POLLIN)
         while self._alive():
-            for fd, _ in poll.poll(None if LINUX else 200):
+            for fd, _ in poll.poll(self._patience()):
                 if fd == self.wake:
                     self._drain()
                 elif not _hear():
                     self.stopping = True
             if self.stopping:
+                self._settle()
                 self._end(spec["grace"])
-                return
+                break
+            if self.settle_at and time.monotonic() >= self.settle_at:
+                self._settle()
+        self._settle()
+
+    def _patience(self) -> float | None:
+        """Milliseconds until something must be done unasked."""
+        if self.settle_at:
+            return max(self.settle_at - time.monotonic(), 0) * 1000
+        return None if LINUX else 200
+
+    def _settle(self) -> None:
+        """Tell, once, who is left of an ended command; a moment after its end, so that programs have their names."""
+        if self.settle_at:
+            self.settle_at = 0.0
+            _say("\n".join([*(f"left {pid} {_name(pid)}" for pid in sorted(self._descendants())), "settled"]))
 
     def _on_stop(self, *_: object) -> None:
         self.stopping = True
@@ -119,9 +137,8 @@ class Supervisor:
                 return True
             self.known.discard(pid)
             if pid == self.main:
-                lines = [f"exited {status}"]
-                lines += [f"left {pid} {_name(pid)}" for pid in sorted(self._descendants())]
-                _say("\n".join([*lines, "settled"]))
+                _say(f"exited {status}")
+                self.settle_at = time.monotonic() + _SETTLE_SECONDS
 
     def _descendants(self) -> set[int]:
         table = _table_proc() if LINUX else _table_ps()

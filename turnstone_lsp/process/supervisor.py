@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Captured", "Exit", "Outcome", "Process", "background", "capture", "end", "run", "shutdown", "start"]
 
-DRAIN = 0.2
-"""Seconds for which output is awaited after a command that left processes behind."""
+DRAIN = 0.05
+"""Seconds for which output is awaited after a command that left processes behind; the supervisor waited 0.15 before."""
 _DRAIN_ALONE = 5.0
 """The same when nothing was left: the end of the output is then certain and only needs reading."""
 FLUSH = 0.15
