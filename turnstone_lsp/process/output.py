@@ -25,6 +25,8 @@ _LIVE_LIMIT = 1_000_000
 """Characters shown while the command runs."""
 _RAW_TAIL = 65_536
 _SNIFF = 8192
+_TOO_SHORT_TO_TELL = 64
+"""Fewer bytes with many NULs are rather a short NUL-separated list than UTF-16."""
 _MAGIC = (
     (b"\x89PNG", "PNG image"),
     (b"\xff\xd8\xff", "JPEG image"),
@@ -51,7 +53,7 @@ def binary_kind(data: bytes) -> str | None:
         return None
     control = len(sample.translate(None, _TEXT_BYTES))
     broken = sample.decode("utf-8", "replace").count("\ufffd")
-    lines = sample.count(b"\0") <= len(sample) // 4
+    lines = sample.count(b"\0") <= len(sample) // 4 or len(sample) < _TOO_SHORT_TO_TELL
     return None if lines and (control - sample.count(b"\0")) * 10 < len(sample) and broken * 4 < len(sample) else "data"
 
 

@@ -5,7 +5,8 @@ library and nothing that is slow to load. On the socket:
 
     in    a length (4 bytes, big endian) and a marshalled dict: argv, cwd, env, limits, fds, grace
     out   lines: "started PID" or "failed ERRNO WHERE"; "exited STATUS" (a wait status); then one "left PID NAME"
-          for each process still alive and "settled"; "stuck PID" for one that could not be ended
+          for each process still alive but for their own children, and "settled"; "stuck PID" for one that could
+          not be ended
     in    end of file: end everything - the server asked for it, or died
 
 It exits when the command and all its descendants are gone. On Linux it is their subreaper, so that a double-forked
@@ -91,7 +92,10 @@ class Supervisor:
         """Tell, once, who is left of an ended command; a moment after its end, so that programs have their names."""
         if self.settle_at:
             self.settle_at = 0.0
-            _say("\n".join([*(f"left {pid} {_name(pid)}" for pid in sorted(self._descendants())), "settled"]))
+            left = self._descendants()
+            table = _table_proc() if LINUX else _table_ps()
+            heads = sorted(pid for pid in left if pid in table and table[pid][0] not in left)
+            _say("\n".join([*(f"left {pid} {_name(pid)}" for pid in heads), "settled"]))
 
     def _on_stop(self, *_: object) -> None:
         self.stopping = True

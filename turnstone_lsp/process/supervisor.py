@@ -177,7 +177,7 @@ async def capture(
         os.close(out_w)
         os.close(err_w)
     timed_out = False
-    reads = [asyncio.ensure_future(_read_up_to(stream, limit)) for stream in streams]
+    reads = [asyncio.ensure_future(_read_up_to(stream, limit, child)) for stream in streams]
     try:
         async with asyncio.timeout(timeout):
             (out, cut_out), (err, cut_err) = await asyncio.gather(*reads)
@@ -304,13 +304,14 @@ async def _catch_up(collector: Collector, *, force: bool = False) -> None:
         await asyncio.to_thread(work)
 
 
-async def _read_up_to(reader: Reader, limit: int) -> tuple[bytes, bool]:
+async def _read_up_to(reader: Reader, limit: int, child: Child) -> tuple[bytes, bool]:
     pieces: list[bytes] = []
     size = 0
     while data := await reader.read():
         pieces.append(data[: limit - size])
         size += len(data)
         if size > limit:
+            child.stop()
             return b"".join(pieces), True
     return b"".join(pieces), False
 

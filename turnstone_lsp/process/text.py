@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """C0 but tab and newline, DEL, C1."""
-_CSI = re.compile(r"[0-?]*[ -/]*")
+_CSI = re.compile(r"[ -?]*")
+"""Parameters and intermediates; the final character follows."""
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b\x9c\n]")
 """BEL, CAN, SUB, ESC, ST; and a newline, so that an unfinished sequence swallows one line at most."""
 _STRING_STARTS = {"]", "P", "X", "^", "_", "\x9d", "\x90", "\x98", "\x9e", "\x9f"}
