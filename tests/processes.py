@@ -10,13 +10,40 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstone_lsp.config.settings import Settings
 from turnstone_lsp.process.environment import child_env
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from turnstone_lsp.workspace.view import Workspace
+
+
+@dataclass
+class Context:
+    """What bash and man ask of the session that runs it."""
+
+    cwd: Path
+    workspace: Workspace
+    settings: Settings = field(default_factory=Settings)
+    session_id: str = "session_1"
+    call_id: str = "call_1"
+
+
+@dataclass
+class Running:
+    """The running call: keeps what was streamed."""
+
+    id: str = "call_1"
+    lines: list[str] = field(default_factory=list)
+
+    def output(self, text: str) -> None:
+        self.lines.append(text)
+
 
 SHELL = ("/bin/bash", "--norc", "--noprofile", "-o", "pipefail", "-c")
 
@@ -97,7 +124,8 @@ def start_server(mark: str, commands: Sequence[str], cwd: Path) -> subprocess.Po
         import asyncio, json, sys
         from pathlib import Path
         from turnstone_lsp.process import supervisor
-        from turnstone_lsp.process.environment import child_env
+        from turnstone_lsp.config.settings import Settings
+from turnstone_lsp.process.environment import child_env
 
         async def main():
             shell, commands = json.loads(sys.argv[1])
