@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class ScriptedUser:
     """A SessionUI whose answers are given in advance; it keeps all it saw."""
 
-    approve: Callable[[Item], Decision] = lambda item: Decision(approved=True)  # noqa: E731 - a default answer
-    review: Callable[[Any], FileReview] = lambda p: FileReview(frozenset(range(len(p.hunks))), p.result)  # noqa: E731
+    approve: Callable[[Item], Decision] = lambda _: Decision(approved=True)
+    review: Callable[[Any], FileReview] = lambda p: FileReview(frozenset(range(len(p.hunks))), p.result)
     plan: PlanReview = field(default_factory=lambda: PlanReview("accept"))
     go_on: bool = False
     events: list[Event] = field(default_factory=list)
@@ -52,6 +52,7 @@ class ScriptedUser:
         return Answers(decisions, {p.id: self.review(p) for p in proposals})
 
     async def review_plan(self, path: Path, text: str, call_id: str) -> PlanReview:
+        assert call_id
         self.plans.append((str(path), text))
         return self.plan
 

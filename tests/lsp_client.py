@@ -132,7 +132,8 @@ class LspClient:
     def apply_edit(self, params: dict[str, Any]) -> dict[str, Any]:
         """What an editor does with workspace/applyEdit: versions checked, changes told."""
         for change in params["edit"].get("documentChanges") or [
-            {"textDocument": {"uri": u, "version": None}, "edits": e} for u, e in params["edit"].get("changes", {}).items()
+            {"textDocument": {"uri": u, "version": None}, "edits": e}
+            for u, e in params["edit"].get("changes", {}).items()
         ]:
             uri, version = change["textDocument"]["uri"], change["textDocument"]["version"]
             document = self.documents[uri]

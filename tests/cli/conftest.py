@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from model_server import StubServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
 
 
 @pytest.fixture
@@ -52,5 +50,3 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StubServer]
     yield start
     for server in servers:
         server.__exit__(None, None, None)
-
-

@@ -95,7 +95,9 @@ def test_yes_no_always_feedback_on_a_terminal(model: Model, terminal: Any, proje
     def command(text: str) -> dict[str, Any]:
         return {"tool_calls": [{"name": "bash", "arguments": {"command": text}}]}
 
-    server = model(command("echo one >> log"), command("echo two >> log"), command("git status"), command("git status"), DONE)
+    server = model(
+        command("echo one >> log"), command("echo two >> log"), command("git status"), command("git status"), DONE
+    )
     session = terminal("ask", "--trust", "go")
     session.expect("echo one >> log")
     session.expect("Run it?")

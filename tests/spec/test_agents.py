@@ -76,7 +76,9 @@ async def test_calls_of_a_sub_agent_ask_under_their_parent(project: Path, state:
 
 async def test_a_denied_call_of_a_sub_agent_tells_it_why(project: Path, state: Path) -> None:
     user = ScriptedUser(
-        approve=lambda i: Decision(approved=i.func_name == "task", feedback="not in my house" if i.func_name == "bash" else "")
+        approve=lambda i: Decision(
+            approved=i.func_name == "task", feedback="not in my house" if i.func_name == "bash" else ""
+        )
     )
     scenario = {
         "rules": _sub(TASK, calls(call("bash", {"command": "touch x"})), {"text": "I was not allowed"}),
@@ -106,7 +108,9 @@ async def test_the_approval_of_a_task_may_grant_its_tools(project: Path, state: 
 async def test_task_and_plan_are_not_for_sub_agents(project: Path, state: Path) -> None:
     """'Not available to sub-agents (top-level only)'"""
     scenario = {
-        "rules": _sub(TASK, calls(call("task", {"prompt": "deeper"}), call("remember", {"key": "k", "value": "v"})), DONE),
+        "rules": _sub(
+            TASK, calls(call("task", {"prompt": "deeper"}), call("remember", {"key": "k", "value": "v"})), DONE
+        ),
         "replies": [calls(call("task", {"prompt": "look"})), DONE],
     }
     async with bench(project, state, [DONE]) as b:

@@ -14,7 +14,6 @@ from turnstone_lsp.agent.assembly import new_call_id
 from turnstone_lsp.agent.breaker import LoopBreaker, warning
 from turnstone_lsp.agent.events import StateChanged, ToolOutput
 from turnstone_lsp.agent.limits import Budget
-from turnstone_lsp.agent.prompt import AgentKind
 from turnstone_lsp.tools import registry
 from turnstone_lsp.tools.context import PlanReview
 from turnstone_lsp.workspace.journal import Journal
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from turnstone_lsp.agent.limits import Clock
     from turnstone_lsp.agent.model import Model, ToolCall
     from turnstone_lsp.agent.pipeline import Outcome
+    from turnstone_lsp.agent.prompt import AgentKind
     from turnstone_lsp.agent.ui import Decision, SessionUI
     from turnstone_lsp.config.settings import Mode, Settings
     from turnstone_lsp.memory.store import Store

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from turnstone_lsp.config import folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 INSTRUCTIONS_NAME = "AGENTS.md"
 INSTRUCTIONS_LIMIT = 32_000

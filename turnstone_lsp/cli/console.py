@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -60,21 +61,21 @@ class Console:
         sys.stderr.write(self.style(question, "bold"))
         sys.stderr.flush()
         if self._lines is None:
-            self._lines = self._start_reader(self._input)
+            self._lines = line_queue(self._input)
         return await self._lines.get()
 
-    @staticmethod
-    def _start_reader(source: TextIO) -> asyncio.Queue[str | None]:
-        """A daemon thread reads lines: a blocked read must hold up neither the loop nor the exit."""
-        lines: asyncio.Queue[str | None] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
 
-        def put(line: str | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
-                loop.call_soon_threadsafe(lines.put_nowait, line)
+def line_queue(source: TextIO) -> asyncio.Queue[str | None]:
+    """Lines without their ends, then None. A daemon thread reads: a blocked read holds up neither loop nor exit."""
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
 
-        threading.Thread(target=_read_lines, args=(source, put), name="console", daemon=True).start()
-        return lines
+    def put(line: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    threading.Thread(target=_read_lines, args=(source, put), name="console", daemon=True).start()
+    return lines
 
 
 def _read_lines(source: TextIO, put: Callable[[str | None], None]) -> None:
@@ -89,6 +90,6 @@ def _terminal_input() -> TextIO | None:
     if not sys.stderr.isatty():
         return None
     try:
-        return open("/dev/tty", encoding="utf-8", errors="replace")
+        return Path("/dev/tty").open(encoding="utf-8", errors="replace")
     except OSError:
         return None

@@ -171,6 +171,6 @@ class TerminalUI:
 
 
 def _without_no(said: str) -> str:
-    """ "n, use the other file" -> "use the other file"."""
+    """Take the no away: of "n, use the other file" stays "use the other file"."""
     word, _, rest = said.strip().partition(" ")
     return rest.strip() if word.rstrip(",").lower() in ("n", "no") else said.strip()

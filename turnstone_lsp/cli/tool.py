@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.agent.model import ToolCall
 from turnstone_lsp.cli import runtime
-from turnstone_lsp.cli.console import Console
+from turnstone_lsp.cli.console import Console, line_queue
 from turnstone_lsp.cli.jsonl import JsonUI, print_line
 from turnstone_lsp.cli.terminal import TerminalUI
 from turnstone_lsp.errors import ConfigError
@@ -37,7 +37,6 @@ async def _tool(options: argparse.Namespace, stop: asyncio.Event) -> int:
     lines = options.stdin or options.json
     console = Console(interactive=False if lines else None)
     ui: SessionUI = JsonUI(silent=True) if lines else TerminalUI(console)
-    worst = 0
     async with runtime.engine(settings) as engine:
         session = await engine.open_tools(
             workspace=runtime.workspace_at(folder, settings), ui=ui, trusted=True, auto_approve=options.yes
@@ -50,8 +49,7 @@ async def _tool(options: argparse.Namespace, stop: asyncio.Event) -> int:
             work.cancel()
             await asyncio.wait({work})
             return 130
-        worst = work.result()
-    return worst
+        return work.result()
 
 
 async def _calls(options: argparse.Namespace, session: ToolSession) -> int:
@@ -78,7 +76,8 @@ async def _calls(options: argparse.Namespace, session: ToolSession) -> int:
 
 
 async def _stdin_lines() -> AsyncIterator[str]:
-    while line := await asyncio.to_thread(sys.stdin.readline):
+    lines = line_queue(sys.stdin)
+    while (line := await lines.get()) is not None:
         yield line
 
 
@@ -89,7 +88,9 @@ def _parse(line: str) -> tuple[str, str]:
     except ValueError as error:
         raise ValueError(f'This line is not JSON ({error}); send {{"name": ..., "arguments": ...}}.') from None
     if not isinstance(record, dict) or not isinstance(record.get("name"), str):
-        raise ValueError('A line is a JSON object {"name": ..., "arguments": ...}; "name" is missing.')
+        raise ValueError(  # noqa: TRY004 - one kind of error for whatever is wrong with a line
+            'A line is a JSON object {"name": ..., "arguments": ...}; "name" is missing.'
+        )
     arguments = record.get("arguments", {})
     return record["name"], arguments if isinstance(arguments, str) else json.dumps(arguments)
 

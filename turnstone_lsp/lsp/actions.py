@@ -28,9 +28,16 @@ def code_actions(app: App, params: types.CodeActionParams) -> list[types.CodeAct
     actions = [] if document is None else _hunk_actions(app, document, params.range)
     where = {"uri": uri, "range": _range(params.range)}
     for problem in params.context.diagnostics:
-        record = {"uri": uri, "message": problem.message, "range": _range(problem.range), "source": problem.source or ""}
+        record = {
+            "uri": uri,
+            "message": problem.message,
+            "range": _range(problem.range),
+            "source": problem.source or "",
+        }
         ask = {"text": f"Fix this problem: {problem.message}", **where, "diagnostics": [record]}
-        actions.append(_action(f"Fix this problem: {problem.message[:60]}", "turnstone.ask", ask, types.CodeActionKind.QuickFix))
+        actions.append(
+            _action(f"Fix this problem: {problem.message[:60]}", "turnstone.ask", ask, types.CodeActionKind.QuickFix)
+        )
     actions.append(_action("Ask turnstone", "turnstone.openTranscript", where))
     if params.range.start != params.range.end:
         actions += [_action(title, "turnstone.ask", {"text": text, **where}) for title, text in _QUESTIONS.items()]

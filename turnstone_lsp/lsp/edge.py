@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import converters
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol
-from pygls.protocol.language_server import lsp_method
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+from pygls.protocol.language_server import lsp_method
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from cattrs import Converter
 
 log = logging.getLogger(__name__)

@@ -46,7 +46,10 @@ class LspEditor:
     async def preview(self, document: OpenDocument, base: str, result: str, label: str) -> str | None:
         """Send the change as one that the user confirms hunk by hunk in the editor's own preview."""
         annotation = "turnstone"
-        edits = [{**edit, "annotationId": annotation} for edit in text_edits(document, base, result, self._app.documents.units)]
+        edits = [
+            {**edit, "annotationId": annotation}
+            for edit in text_edits(document, base, result, self._app.documents.units)
+        ]
         about = {annotation: {"label": label, "needsConfirmation": True, "description": "proposed by turnstone"}}
         return await self._send(document, edits, label, about)
 
@@ -94,7 +97,10 @@ def text_edits(document: OpenDocument, base: str, result: str, units: Units) -> 
     for line in lines:
         starts.append(starts[-1] + len(line))
     for hunk in hunks.between(lines, hunks.lines_of(result)):
-        begin, end = document.table.position(starts[hunk.start], units), document.table.position(starts[hunk.end], units)
+        begin, end = (
+            document.table.position(starts[hunk.start], units),
+            document.table.position(starts[hunk.end], units),
+        )
         edits.append(
             {
                 "range": {

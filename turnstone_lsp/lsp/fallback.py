@@ -90,9 +90,7 @@ class PlainUI:
         if document is None:
             return
         label = f"turnstone: {proposal.display}"
-        sending = asyncio.ensure_future(
-            self._app.editor.preview(document, proposal.base.text, proposal.result, label)
-        )
+        sending = asyncio.ensure_future(self._app.editor.preview(document, proposal.base.text, proposal.result, label))
         try:
             await asyncio.wait({sending, prompt.answer}, return_when=asyncio.FIRST_COMPLETED)
             if prompt.answer.done():

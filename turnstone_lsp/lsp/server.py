@@ -119,7 +119,9 @@ def _register(server: LanguageServer, app: App) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         app.client = Client.of(params)
-        app.options = dict(params.initialization_options or {}) if isinstance(params.initialization_options, dict) else {}
+        app.options = (
+            dict(params.initialization_options or {}) if isinstance(params.initialization_options, dict) else {}
+        )
         found = [_folder(f.uri) for f in params.workspace_folders or ()] or [_folder(params.root_uri or "")]
         app.set_roots([path for path in found if path is not None])
         _watch_parent(params.process_id)
@@ -223,7 +225,10 @@ def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.ERROR)
     if threading.current_thread() is threading.main_thread() and sys.stdin is None:
-        print("turnstone-lsp serves LSP over stdio; it is started by an editor. Try turnstone-lsp --help.", file=sys.stderr)
+        print(
+            "turnstone-lsp serves LSP over stdio; it is started by an editor. Try turnstone-lsp --help.",
+            file=sys.stderr,
+        )
         return 2
 
     async def go() -> int:

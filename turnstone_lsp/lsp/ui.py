@@ -125,9 +125,7 @@ class RichUI:
         """One request names all files; each is a prompt of its own, so that any can be answered from anywhere."""
         with contextlib.ExitStack() as stack:
             prompts = [
-                stack.enter_context(
-                    self._app.prompts.open("edits", f"Edit {p.display}", p.diff(), proposal=p)
-                )
+                stack.enter_context(self._app.prompts.open("edits", f"Edit {p.display}", p.diff(), proposal=p))
                 for p in proposals
             ]
             files = [
@@ -160,9 +158,7 @@ class RichUI:
         """See SessionUI."""
         with self._app.prompts.open("continue", question, question) as prompt:
             params = {"promptId": prompt.id, "sessionId": self._app.session_id, "question": question}
-            return bool(
-                await self._ask(prompt, protocol.ASK_CONTINUE, params, lambda a: a.get("decision") == "allow")
-            )
+            return bool(await self._ask(prompt, protocol.ASK_CONTINUE, params, lambda a: a.get("decision") == "allow"))
 
     async def _ask(self, prompt: Prompt, method: str, params: dict[str, Any], read: Callable[..., Any]) -> Any:
         """Wait for the request's answer or for `turnstone.answer`, whichever comes first. An error is a no."""
@@ -170,9 +166,7 @@ class RichUI:
             return await prompt.answer
 
     @contextlib.contextmanager
-    def _request(
-        self, method: str, params: dict[str, Any], read: Callable[[dict[str, Any]], object]
-    ) -> Iterator[None]:
+    def _request(self, method: str, params: dict[str, Any], read: Callable[[dict[str, Any]], object]) -> Iterator[None]:
         """Ask the client while the body waits; `read` gets its answer, {} for an error. Withdrawn at the end."""
         asking = asyncio.ensure_future(self._app.ask(method, params))
 
