@@ -277,6 +277,7 @@ async def test_cancel_while_asking_ends_the_turn(project: Path, state: Path) -> 
         assert (await turn.wait()).stop_reason == "cancelled"
         assert not (project / "x").exists()
         # The history that goes out next is whole: the open call has an answer.
+        b.stub.set({"replies": [DONE]})
         user.events.clear()
         await session.start("again").wait()
         messages = b.requests()[-1]["messages"]

@@ -32,5 +32,7 @@ def warning(count: int) -> str:
     """What the model reads under a repeated result, or ""."""
     if count < LoopBreaker.WARN_AT:
         return ""
-    return f"\n\n[This same call has now given this same result {count} times. "
+    return (
+        f"\n\n[This same call has now given this same result {count} times. "
         "Do something else, or say what is in the way.]"
+    )

@@ -40,9 +40,13 @@ class History:
 
     async def add(self, message: Message) -> None:
         """Append one message; durable when it returns."""
+        await self.keep(message)
+        self.messages.append(message)
+
+    async def keep(self, message: Message) -> None:
+        """Store one message that takes its place in `messages` later (results of calls that end in any order)."""
         if self._store is not None:
             await self._store.append(self._session_id, message, turn=self._turn, thread=self._thread)
-        self.messages.append(message)
 
     async def checkpoint(self, text: str) -> None:
         """Keep an answer as streamed so far, once a second."""

@@ -43,7 +43,8 @@ class AgentLoop:
             reply = self._unique(await self._query())
             await self._history.add(reply.message)
             if reply.tool_calls:
-                await self._pipeline.run(reply.tool_calls)
+                outcomes = await self._pipeline.run(reply.tool_calls)
+                self._history.messages.extend(_result(outcome) for outcome in outcomes)
                 if self._ctx.stuck:
                     raise LimitError(f"Stopped: {self._ctx.stuck} Tell the agent what to do differently.")
             elif reply.cut:
@@ -122,4 +123,8 @@ class AgentLoop:
             )
 
     async def _save(self, outcome: Outcome) -> None:
-        await self._history.add({"role": "tool", "tool_call_id": outcome.call.id, "content": outcome.text})
+        await self._history.keep(_result(outcome))
+
+
+def _result(outcome: Outcome) -> Message:
+    return {"role": "tool", "tool_call_id": outcome.call.id, "content": outcome.text}
