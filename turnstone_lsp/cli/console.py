@@ -19,8 +19,9 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 class Console:
     """Writes to stdout (answers) and stderr (everything else); asks on the terminal, also when stdin is a pipe."""
 
-    def __init__(self, *, interactive: bool | None = None) -> None:
-        self._colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    def __init__(self, *, interactive: bool | None = None, notes: TextIO | None = None) -> None:
+        self._notes = notes or sys.stderr
+        self._colour = self._notes.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         self._input = _terminal_input() if interactive is not False else None
         self._lines: asyncio.Queue[str | None] | None = None
 
@@ -42,10 +43,10 @@ class Console:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """A line for the user, to stderr."""
+        """A line for the user, to stderr where nothing else was chosen."""
         sys.stdout.flush()
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+        self._notes.write(text + "\n")
+        self._notes.flush()
 
     def diff(self, text: str) -> None:
         """A unified diff, in colour."""
