@@ -17,7 +17,7 @@ from turnstone_lsp.workspace import uris
 from turnstone_lsp.workspace.documents import Change, OpenDocuments
 from turnstone_lsp.workspace.editor import NoEditor
 from turnstone_lsp.workspace.paths import Roots
-from turnstone_lsp.workspace.searching import engine, ripgrep
+from turnstone_lsp.workspace.searching import dialect, engine, ripgrep
 from turnstone_lsp.workspace.view import Workspace
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ async def test_a_search_can_be_cancelled_and_leaves_no_process(workspace: Worksp
     stand_in = root.parent / "rg"
     stand_in.write_text("#!/bin/sh\necho $$ > $0.pid\nexec sleep 600\n")
     stand_in.chmod(0o755)
-    task = asyncio.create_task(ripgrep.search_files(str(stand_in), "x", [root], lambda _: True, "all"))
+    task = asyncio.create_task(ripgrep.search_files(str(stand_in), dialect.Char("x"), [root], lambda _: True, "all"))
     pid = stand_in.with_suffix(".pid")
     while not (pid.exists() and pid.read_text()):  # noqa: ASYNC110 - see below
         await asyncio.sleep(0.01)  # another process writes the file, so there is no event to wait for

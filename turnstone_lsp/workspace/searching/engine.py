@@ -18,6 +18,7 @@ from turnstone_lsp.workspace import protected
 from turnstone_lsp.workspace.searching import render, ripgrep, walk
 from turnstone_lsp.workspace.searching.results import MOST_LINES, FileHits, Found
 from turnstone_lsp.workspace.searching.worker import Job, as_text
+from turnstone_lsp.workspace.text import has_lone_cr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,15 +46,14 @@ async def search(workspace: Workspace, node: Node, bases: Sequence[Path]) -> Fou
         found.files = [hits for hits in found.files if keep(hits.path)]
         found.binary = [path for path in found.binary if keep(path)]
         return found
-    pattern = render.ripgrep(node)
 
     def wanted(path: str) -> bool:
         return path not in texts and keep(path)
 
-    found = await ripgrep.search_files(program, pattern, bases, wanted, above)
-    texts |= await asyncio.to_thread(_with_lone_returns, found)
+    found = await ripgrep.search_files(program, node, bases, wanted, above)
+    texts |= await asyncio.to_thread(lone_returns, found)
     for name, text in texts.items():
-        await ripgrep.search_text(program, pattern, name, text, found)
+        await ripgrep.search_text(program, node, name, text, found)
     return found
 
 
@@ -103,23 +103,34 @@ def _on_disk(path: Path) -> str | None:
         return None
 
 
-def _with_lone_returns(found: Found) -> dict[str, str]:
-    """Files that will be shown and have lines that end in a lone CR, which ripgrep does not know.
+def lone_returns(found: Found) -> dict[str, str]:
+    """Files with lines that end in a lone CR, which ripgrep does not know: what must be searched again as a text.
 
-    They are taken out of `found`, to be searched again as texts.
+    They are taken out of `found`, and so are files that ripgrep only counted because they might have such lines. Of
+    files with matches, those that can be shown are looked at.
     """
     texts: dict[str, str] = {}
-    for hits in sorted(found.files, key=lambda hits: hits.path)[:MOST_LINES]:
-        try:
-            if os.stat(hits.path).st_size > _LARGEST_CHECKED:  # noqa: PTH116 - names are text here, as the engines give them
-                continue
-            data = Path(hits.path).read_bytes()
-        except OSError:
-            continue
-        if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-            texts[hits.path] = as_text(data)
-    found.files = [hits for hits in found.files if hits.path not in texts]
+    files = sorted(found.files, key=lambda hits: (bool(hits.lines), hits.path))
+    only_counted = sum(not hits.lines for hits in files)
+    for hits in files[: only_counted + MOST_LINES]:
+        text = _text_with_lone_returns(Path(hits.path))
+        if text is not None:
+            texts[hits.path] = text
+    found.files = [hits for hits in found.files if hits.lines and hits.path not in texts]
     return texts
+
+
+def _text_with_lone_returns(path: Path) -> str | None:
+    try:
+        if path.stat().st_size > _LARGEST_CHECKED:
+            return None
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if b"\r" not in data or data.count(b"\r") == data.count(b"\r\n"):
+        return None
+    text = as_text(data)
+    return text if has_lone_cr(text) and "\0" not in text else None
 
 
 async def _fallback(

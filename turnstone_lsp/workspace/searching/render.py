@@ -15,17 +15,18 @@ _ESCAPED_BYTES = "\udc80-\udcff"
 _MOST_FOR_GREP = 20
 
 
-def ripgrep(node: Node) -> str:
-    """For `rg` without --crlf, in its default Unicode mode.
+def counting(node: Node) -> str:
+    r"""For ripgrep's first look: `ripgrep`, or more.
 
-    A line that begins after a lone CR is none for ^. So that no file with such lines is passed over, a pattern with ^
+    A line that begins after a lone CR is none for its ^. So that no file with such lines is missed, a pattern with ^
     matches them all; whoever shows the file looks for lone CRs and searches it again as a text.
     """
-    rendered = _rust(node)
+    rendered = ripgrep(node)
     return rf"(?:{rendered})|\r(?-u:[^\n])" if "(?:^)" in rendered else rendered
 
 
-def _rust(node: Node) -> str:
+def ripgrep(node: Node) -> str:
+    """For `rg` without --crlf, in its default Unicode mode."""
     match node:
         case Char(char):
             return _rust_char(char)
@@ -39,11 +40,22 @@ def _rust(node: Node) -> str:
         case Assertion(kind):
             return {"^": "(?:^)", "$": r"(?:\r|$)", "b": r"(?-u:\b)", "B": r"(?-u:\B)"}[kind]
         case Repeat(inner, least, most):
-            return f"(?:{_rust(inner)}){_counts(least, most)}"
+            return f"(?:{ripgrep(inner)}){_counts(least, most)}"
         case Sequence(nodes):
-            return "".join(map(_rust, nodes))
+            return "".join(map(ripgrep, _starts_first(nodes)))
         case Choice(options):
-            return f"(?:{'|'.join(map(_rust, options))})"
+            return f"(?:{'|'.join(map(ripgrep, options))})"
+
+
+def _starts_first(nodes: tuple[Node, ...]) -> list[Node]:
+    r"""The nodes with ^ before other places beside it: ripgrep 13 passes over lines for \b^, not for ^\b."""
+    ordered: list[Node] = []
+    for node in nodes:
+        at = len(ordered)
+        while node == Assertion("^") and at and isinstance(ordered[at - 1], Assertion):
+            at -= 1
+        ordered.insert(at, node)
+    return ordered
 
 
 def _rust_char(char: str) -> str:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from turnstone_lsp.errors import ToolError
 from turnstone_lsp.process.environment import probe_env
+from turnstone_lsp.workspace.searching import render
 from turnstone_lsp.workspace.searching.results import (
     LONGEST_LINE,
     MOST_LINES,
@@ -24,6 +25,8 @@ from turnstone_lsp.workspace.searching.walk import LEFT_OUT, Above
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from turnstone_lsp.workspace.searching.dialect import Node
 
 SECONDS = 60.0
 """After which a search is ended, and what was found so far is shown."""
@@ -50,12 +53,14 @@ _READ_AGAIN = 1000
 
 
 async def search_files(
-    program: str, pattern: str, bases: Sequence[Path], wanted: Callable[[str], bool], above: Above
+    program: str, node: Node, bases: Sequence[Path], wanted: Callable[[str], bool], above: Above
 ) -> Found:
     """Search files and folders. `wanted` says of each file with matches whether it is to be kept.
 
     First the matching lines of each file are counted, which needs little output however many there are; then the
-    files to be shown are read. pattern: as `render.ripgrep` gives it; above: which .gitignore files there count.
+    files to be shown are read. above: which .gitignore files above the bases count.
+
+    A file in the result without lines has some that end in a lone CR, and must be searched as a text.
     """
     found = Found()
     flags = [*_WALK]
@@ -63,7 +68,7 @@ async def search_files(
         flags.append("--no-require-git")  # given in a repository, ripgrep 14 would not stop at its top
     if above == "none":
         flags.append("--no-ignore-parent")
-    argv = [program, *_COMMON, *flags, "--regexp", pattern, "--", *map(os.fspath, bases)]
+    argv = [program, *_COMMON, *flags, "--regexp", render.counting(node), "--", *map(os.fspath, bases)]
     # ripgrep writes for each file by itself: into a file that wakes nobody up
     with tempfile.TemporaryFile() as out:
         try:
@@ -78,7 +83,7 @@ async def search_files(
     found.more_files = len(counted) - len(found.files)
     found.more_lines = sum(count for _, count in counted[_READ_AGAIN:])
     if found.files:
-        await _read_lines(program, pattern, found)
+        await _read_lines(program, render.ripgrep(node), found)
     return found
 
 
@@ -98,16 +103,16 @@ async def _read_lines(program: str, pattern: str, found: Found) -> None:
     found.files = [hits for hits in found.files if hits.path not in binary]
 
 
-async def search_text(program: str, pattern: str, name: str, text: str, found: Found) -> None:
+async def search_text(program: str, node: Node, name: str, text: str, found: Found) -> None:
     """Search a text in memory, whatever its line ends, and add what it holds to `found`."""
     if "\0" in text:
         text = text.replace("\0", "\n")
-        await search_text(program, pattern, name, text, probe := Found())
+        await search_text(program, node, name, text, probe := Found())
         found.binary += [name] if probe.files else []
         return
     data = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogateescape")
     reader = _Reader(found, name)
-    argv = [program, *_COMMON, *_LINES[:-1], "--text", "--encoding=none", "--regexp", pattern, "--", "-"]
+    argv = [program, *_COMMON, *_LINES[:-1], "--text", "--encoding=none", "--regexp", render.ripgrep(node), "--", "-"]
     await _run(argv, reader.feed, stdin=data)
     reader.close()
 

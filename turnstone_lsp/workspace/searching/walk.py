@@ -36,12 +36,13 @@ class Rules:
         """Whether the path is ignored (True), re-included (False), or not spoken of (None)."""
         relative = path[len(self.folder) :].replace(os.sep, "/")
         for regex, ignores in self.patterns:
-            found = regex.match(relative)
+            found = regex.search(relative)
             if found and found.groupdict().get(_FOLDER) is None:
                 return ignores
-            found = regex.match(f"{relative}/") if folder else None
-            if found and found.groupdict().get(_FOLDER) and found.end(_FOLDER) > len(relative):
-                return ignores
+            if folder and _FOLDER in regex.groupindex:
+                ends = (match.end(_FOLDER) for match in regex.finditer(f"{relative}/"))
+                if any(end > len(relative) for end in ends):
+                    return ignores
         return None
 
 
