@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.agent.events import Event, StateChanged
+from turnstone_lsp.agent.prompt import INSTRUCTIONS_NAME
 from turnstone_lsp.config import folders
-from turnstone_lsp.config.load import load
+from turnstone_lsp.config.load import NARROWING_FILE, load
 from turnstone_lsp.errors import TurnstoneError
 from turnstone_lsp.lsp import protocol
 from turnstone_lsp.lsp.client import Client
@@ -165,6 +166,8 @@ class App:
         folder = (await self.workspace()).roots.key
         if await engine.store.trusted(folder):
             return True
+        if not await asyncio.to_thread(has_instructions, folder):
+            return False  # there is nothing that trust would change, so nobody is asked
         question = f"Trust {folder}? Its AGENTS.md is then read as instructions."
         if await self._plain.ask_trust(question):
             await engine.store.trust(folder)
@@ -293,6 +296,11 @@ class App:
     def _prompt_resolved(self, prompt_id: str) -> None:
         if self.client.speaks.approvals or self.client.speaks.reviews:
             self.notify(protocol.RESOLVED, {"promptId": prompt_id})
+
+
+def has_instructions(folder: Path) -> bool:
+    """Whether the workspace holds something that is read only after trust."""
+    return any((folder / name).exists() for name in (INSTRUCTIONS_NAME, NARROWING_FILE))
 
 
 def _write_diff(proposal: Proposal) -> Path:

@@ -119,8 +119,10 @@ class PlainUI:
         return await self._yes_or_no("continue", question, "Go on", "Stop")
 
     async def ask_trust(self, question: str) -> bool:
-        """Whether the workspace is trusted."""
-        return await self._yes_or_no("trust", question, "Trust", "Do not trust")
+        """Whether the workspace is trusted. A client that cannot ask does not hold up the turn: it is not."""
+        with self._app.prompts.open("trust", question, question) as prompt:
+            chosen = await self._message(question, [DETAILS, "Do not trust", "Trust"])
+            return chosen == "Trust" or (prompt.answer.done() and bool(prompt.answer.result()))
 
     async def _yes_or_no(self, kind: Any, question: str, yes: str, no: str) -> bool:
         with self._app.prompts.open(kind, question, question) as prompt:
