@@ -164,6 +164,19 @@ async def test_links_are_not_followed_and_secrets_not_searched(ctx: Context, roo
     assert not plan.needs_approval
 
 
+async def test_declared_encodings_are_searched_as_they_are_read(ctx: Context, root: Path) -> None:
+    """One view of text: what read_file shows, search finds."""
+    (root / "old").mkdir()
+    (root / "old" / "a.txt").write_bytes("naïve\n".encode("latin-1"))
+    (root / "old" / "b.txt").write_bytes("日本 naïve".encode("utf-16"))
+    (root / "c.txt").write_text("naïve\n")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "old" / "x.log").write_bytes("naïve\n".encode("latin-1"))
+    ctx.workspace.edits = EditSettings(encodings={"old/**": "latin-1"})
+    text = await call("search", ctx, query="na[ï]ve$")
+    assert text.startswith("c.txt:1:naïve\nold/a.txt:1:naïve\nold/b.txt:1:日本 naïve\n[1 git-ignored")
+
+
 async def test_our_own_files_are_never_shown(ctx: Context, own_folders: Path) -> None:
     """C-01, C-23: a search of the folder above them, once approved, does not give the key."""
     text = await call("search", ctx, query="sk-secret", path=str(own_folders))

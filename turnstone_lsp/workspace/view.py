@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from turnstone_lsp.errors import ToolError
-from turnstone_lsp.workspace import codec, editorconfig, globs, opening
+from turnstone_lsp.workspace import codec, editorconfig, opening
+from turnstone_lsp.workspace.declared import Declared
 from turnstone_lsp.workspace.proposals import Staging
 from turnstone_lsp.workspace.reads import ReadLog, digest
 from turnstone_lsp.workspace.snapshot import Fingerprint, Snapshot, TextFormat
@@ -89,28 +90,22 @@ class Workspace:
         text, form = codec.decode(data, self.roots.display(path), self.declared_encoding(path))
         return Snapshot(path, text, form, fingerprint)
 
+    @property
+    def declared(self) -> Declared:
+        """Encodings declared by the setting."""
+        return Declared(self.edits.encodings, [str(root) for root in self.roots.paths])
+
     def declared_encoding(self, path: Path) -> str | None:
         """The encoding declared for a file outside of itself: by the setting, the editor, or .editorconfig."""
         document = self.documents.get(path)
-        names = (self._setting_for(path), document.encoding if document else None)
-        named = next((codec.normalise(name) for name in names if name), None)
-        return named or editorconfig.declared_for(path).encoding
+        told = codec.normalise(document.encoding) if document and document.encoding else None
+        return self.declared.encoding(str(path)) or told or editorconfig.declared_for(path).encoding
 
     def new_format(self, path: Path) -> TextFormat:
         """How a new file at this path is to be written."""
-        declared = editorconfig.declared_for(path)
-        setting = self._setting_for(path)
-        encoding = (codec.normalise(setting) if setting else None) or declared.encoding or "utf-8"
-        bom = declared.bom if encoding == declared.encoding else b""
-        return TextFormat(encoding, bom, declared.eol or "\n")
-
-    def _setting_for(self, path: Path) -> str | None:
-        root = self.roots.root_of(path)
-        relative = path.relative_to(root).as_posix() if root else path.as_posix().lstrip("/")
-        for glob, name in self.edits.encodings.items():
-            if globs.matches(glob, relative):
-                return name
-        return None
+        found = editorconfig.declared_for(path)
+        encoding = self.declared.encoding(str(path)) or found.encoding or "utf-8"
+        return TextFormat(encoding, found.bom if encoding == found.encoding else b"", found.eol or "\n")
 
     async def changed_since_read(self) -> list[Path]:
         """Files whose text is no longer what this agent has seen. Each state of a file is reported once."""

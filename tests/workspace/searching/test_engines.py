@@ -43,12 +43,14 @@ async def by_ripgrep(pattern: str, base: Path) -> dict[str, Any]:
 def by_python(pattern: str, base: Path, grep: str | None = None) -> dict[str, Any]:
     node = dialect.parse(pattern)
     job = worker.Job(
-        render.python(node),
-        [str(base)],
-        [],
-        {},
-        (grep, render.grep(node)) if grep else None,
-        walk.above(base, None) != "none",
+        pattern=render.python(node),
+        bases=[str(base)],
+        skip=[],
+        texts={},
+        encodings={},
+        roots=[],
+        grep=(grep, render.grep(node)) if grep else None,
+        parents=walk.above(base, None) != "none",
     )
     return answer(worker.run(job))
 

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import sysconfig
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,20 +40,40 @@ async def search(workspace: Workspace, node: Node, bases: Sequence[Path]) -> Fou
     roots = workspace.roots.paths
     keep = _keeper(bases)
     above, texts = await asyncio.to_thread(_prepared, workspace, bases, keep)
+    job = Job(
+        pattern=render.python(node),
+        bases=[str(base) for base in bases],
+        skip=list(texts),
+        texts=texts,
+        parents=above != "none",
+        encodings=workspace.edits.encodings,
+        roots=[str(root) for root in roots],
+    )
     program = find_ripgrep(roots)
     if program is None:
-        found = await _fallback(node, bases, texts, above, grep=await _find_grep(roots))
-        found.files = [hits for hits in found.files if keep(hits.path)]
-        found.binary = [path for path in found.binary if keep(path)]
-        return found
+        grep = await _find_grep(roots)
+        found = await _built_in(replace(job, grep=(grep, render.grep(node)) if grep else None))
+        return _kept(found, keep)
+    declared = workspace.declared
 
     def wanted(path: str) -> bool:
-        return path not in texts and keep(path)
+        return path not in texts and keep(path) and not declared.encoding(path)
 
     found = await ripgrep.search_files(program, node, bases, wanted, above)
-    texts |= await asyncio.to_thread(lone_returns, found)
-    for name, text in texts.items():
+    again = await asyncio.to_thread(lone_returns, found)
+    for name, text in (texts | again).items():
         await ripgrep.search_text(program, node, name, text, found)
+    if declared:
+        # only the built-in engine knows all of Python's encodings
+        others = _kept(await _built_in(replace(job, texts={}, declared_only=True)), keep)
+        found.files += others.files
+        found.binary += others.binary
+    return found
+
+
+def _kept(found: Found, keep: Callable[[str], bool]) -> Found:
+    found.files = [hits for hits in found.files if keep(hits.path)]
+    found.binary = [path for path in found.binary if keep(path)]
     return found
 
 
@@ -133,17 +153,8 @@ def _text_with_lone_returns(path: Path) -> str | None:
     return text if has_lone_cr(text) and "\0" not in text else None
 
 
-async def _fallback(
-    node: Node, bases: Sequence[Path], texts: dict[str, str], above: Above, *, grep: str | None
-) -> Found:
-    job = Job(
-        pattern=render.python(node),
-        bases=[str(base) for base in bases],
-        skip=list(texts),
-        texts=texts,
-        grep=(grep, render.grep(node)) if grep else None,
-        parents=above != "none",
-    )
+async def _built_in(job: Job) -> Found:
+    """Have the built-in engine do a job. Raises ToolError when it fails or takes too long."""
     argv = [sys.executable, "-I", "-m", "turnstone_lsp.workspace.searching.worker"]
     done = await supervisor.capture(
         argv,

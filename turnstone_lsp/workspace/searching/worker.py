@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstone_lsp.workspace.declared import Declared
 from turnstone_lsp.workspace.searching import walk
 from turnstone_lsp.workspace.searching.results import LONGEST_LINE, TOO_LONG, FileHits, Found, as_shown
 
@@ -30,14 +31,18 @@ _MARKS = (b"\xff\xfe", b"\xfe\xff")
 class Job:
     """What to search: folders and files, but for `skip` (open documents), and `texts` (those documents, by name).
 
-    pattern: for `re`; grep: (program, pattern) or None; parents: rules above the bases apply.
+    pattern: for `re`; grep: (program, pattern) or None; parents: rules above the bases apply; encodings, roots: the
+    setting edits.encodings and where it counts; declared_only: search only files that have an encoding by it.
     """
 
     pattern: str
     bases: list[str]
     skip: list[str]
     texts: dict[str, str]
+    encodings: dict[str, str]
+    roots: list[str]
     grep: tuple[str, str] | None = None
+    declared_only: bool = False
     parents: bool = True
 
 
@@ -53,10 +58,15 @@ def run(job: Job) -> Found:
     pattern = re.compile(job.pattern, re.MULTILINE)
     for name, text in job.texts.items():
         add(found, name, text, pattern)
-    files = _without(_files(job, found), frozenset(job.skip))
-    if job.grep:
-        files = _chosen(files, *job.grep, found)
-    for path in files:
+    skip, declared = frozenset(job.skip), Declared(job.encodings, job.roots)
+    plain: list[str] = []
+    for path in _files(job, found):
+        encoding = declared.encoding(path)
+        if path not in skip and encoding:
+            _search_file(path, pattern, found, encoding)
+        elif path not in skip and not job.declared_only:
+            plain.append(path)
+    for path in _chosen(plain, *job.grep, found) if job.grep else plain:
         _search_file(path, pattern, found)
     return found
 
@@ -67,10 +77,6 @@ def _files(job: Job, found: Found) -> Iterator[str]:
             yield from walk.files_below(str(base), walk.rules_above(base) if job.parents else [], found)
         else:
             yield str(base)
-
-
-def _without(files: Iterable[str], skip: frozenset[str]) -> Iterator[str]:
-    return (path for path in files if path not in skip)
 
 
 def _chosen(files: Iterable[str], program: str, pattern: str, found: Found) -> Iterator[str]:
@@ -108,7 +114,7 @@ def _is_utf16(path: str, found: Found) -> bool:
         return False
 
 
-def _search_file(path: str, pattern: re.Pattern[str], found: Found) -> None:
+def _search_file(path: str, pattern: re.Pattern[str], found: Found, encoding: str = "utf-8") -> None:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as above
             if os.fstat(file.fileno()).st_size > _LARGEST:
@@ -118,14 +124,16 @@ def _search_file(path: str, pattern: re.Pattern[str], found: Found) -> None:
     except OSError as error:
         found.failed.append((path, error.strerror or str(error)))
         return
-    add(found, path, as_text(data), pattern)
+    add(found, path, as_text(data, encoding), pattern)
 
 
-def as_text(data: bytes) -> str:
-    """A file's text as ripgrep reads it: by its UTF-8 or UTF-16 BOM, else UTF-8 whose stray bytes stay as they are."""
+def as_text(data: bytes, encoding: str = "utf-8") -> str:
+    """A file's text as ripgrep reads it: by its UTF-8 or UTF-16 BOM, else as UTF-8 whose stray bytes stay."""
     if data[:2] in _MARKS:
         return data[2:].decode("utf-16-le" if data[:2] == _MARKS[0] else "utf-16-be", "replace")
-    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    if data.startswith(b"\xef\xbb\xbf") or encoding == "utf-8":
+        return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    return data.decode(encoding, "replace")
 
 
 def add(found: Found, name: str, text: str, pattern: re.Pattern[str]) -> None:
