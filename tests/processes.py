@@ -124,8 +124,7 @@ def start_server(mark: str, commands: Sequence[str], cwd: Path) -> subprocess.Po
         import asyncio, json, sys
         from pathlib import Path
         from turnstone_lsp.process import supervisor
-        from turnstone_lsp.config.settings import Settings
-from turnstone_lsp.process.environment import child_env
+        from turnstone_lsp.process.environment import child_env
 
         async def main():
             shell, commands = json.loads(sys.argv[1])
