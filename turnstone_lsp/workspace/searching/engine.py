@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _LARGEST_CHECKED = 16 * 1024 * 1024
 """Bytes of a file up to which it is looked at for lines that end in a lone CR."""
 _WORKER_OUTPUT = 256 * 1024 * 1024
+_START = "import sys; sys.path = sys.argv[1:]; from turnstone_lsp.workspace.searching.worker import main; main()"
+"""The worker sees the modules that this process sees, and nothing of the folder that it runs in."""
 
 
 async def search(workspace: Workspace, node: Node, bases: Sequence[Path]) -> Found:
@@ -155,7 +157,8 @@ def _text_with_lone_returns(path: Path) -> str | None:
 
 async def _built_in(job: Job) -> Found:
     """Have the built-in engine do a job. Raises ToolError when it fails or takes too long."""
-    argv = [sys.executable, "-I", "-m", "turnstone_lsp.workspace.searching.worker"]
+    path = [entry for entry in sys.path if Path(entry).is_absolute()]
+    argv = [sys.executable, "-I", "-c", _START, *path]
     done = await supervisor.capture(
         argv,
         cwd=Path(sys.prefix),

@@ -164,7 +164,3 @@ def add(found: Found, name: str, text: str, pattern: re.Pattern[str]) -> None:
 def _shown(line: str) -> tuple[str, int]:
     long = len(line) > LONGEST_LINE // 4 and len(line.encode("utf-8", "surrogatepass")) > LONGEST_LINE
     return (TOO_LONG, 0) if long else as_shown(line)
-
-
-if __name__ == "__main__":
-    main()
