@@ -58,7 +58,7 @@ class Surroundings:
 
     def reset(self) -> None:
         (self.work / "victim").write_text("victim")
-        os.chmod(self.work / "victim", 0o644)
+        (self.work / "victim").chmod(0o644)
         self._state = self._look()
 
     def _look(self) -> Any:
@@ -71,7 +71,7 @@ class Surroundings:
 
     def fill(self, code: str) -> str:
         for name, value in self.names.items():
-            code = code.replace("{{%s}}" % name, value)
+            code = code.replace("{{" + name + "}}", value)
         return code
 
     def breach(self, output: str) -> str | None:

@@ -18,7 +18,8 @@ START_SECONDS = 60.0
 LATE_SECONDS = 3.0
 IDLE_SECONDS = 600.0
 _THREADS = ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB")
-_RUN = "import sys; sys.path.insert(0, {0!r}); from turnstone_lsp.sandbox.host_main import main; main({1!r})"
+_RUN = "import sys; sys.path[:0] = {0!r}; from turnstone_lsp.sandbox.host_main import main; main({1!r})"
+_PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
 _LINE_LIMIT = 16 * 1024 * 1024
 
 
@@ -28,6 +29,12 @@ def environment() -> dict[str, str]:
     made |= {f"{name}_NUM_THREADS": "1" for name in _THREADS}
     # On some processors OpenBLAS is right only with the core type that the system sets.
     return made | {k: v for k, v in os.environ.items() if k in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SYSTEMROOT")}
+
+
+def module_folders() -> list[str]:
+    """Where the host finds our package and its libraries beside its own: never the working folder."""
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [_PACKAGE_PARENT, *(folder for folder in named if os.path.isabs(folder))]
 
 
 class Host:
@@ -45,7 +52,7 @@ class Host:
         """Start it if it does not run; its level. Raises ToolError."""
         if self._process is not None and self._process.returncode is None:
             return self.level
-        code = _RUN.format(str(Path(__file__).resolve().parents[2]), self._task)
+        code = _RUN.format(module_folders(), self._task)
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",

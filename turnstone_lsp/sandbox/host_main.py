@@ -70,6 +70,7 @@ def _readable() -> list[str]:
             name = line.rstrip("\n").split(None, 5)[5:]
             if name and name[0].startswith("/") and ".so" in name[0]:
                 paths.add(os.path.dirname(name[0]))  # noqa: PTH120 - strings are what the layers take
+    paths |= {p for p in sys.path if os.path.isabs(p)}  # noqa: PTH117 - as above
     return sorted(p for p in paths if p)
 
 

@@ -5,6 +5,7 @@ Each function raises OSError when the kernel does not give what was asked; a cal
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -71,10 +72,8 @@ def drop_capabilities() -> None:
             prctl(_PR_CAPBSET_DROP, number)
         except OSError:
             break
-    try:
+    with contextlib.suppress(OSError):
         prctl(_PR_CAP_AMBIENT, 4)  # clear all
-    except OSError:
-        pass
     header = struct.pack("=Ii", 0x20080522, 0)  # version 3, this process
     _checked(_LIBC.capset(header, bytes(24)), "capset")
 

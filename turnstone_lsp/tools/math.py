@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from turnstone_lsp.tools.context import ToolContext
 
 
+_UNHELD = ("this system offers no sandbox (level L1): the code could do what a command can",)
+
+
 @dataclass(frozen=True, slots=True)
 class Args:
     """code: Python that prints what it finds."""

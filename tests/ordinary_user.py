@@ -1,0 +1,54 @@
+"""Runs a program of the tests as an ordinary user, wherever Python and the checkout are.
+
+The folders that an ordinary user may not enter (a checkout or an interpreter below root's home) are bound to places
+where they may, in a mount namespace of their own. Needs root, which CI is.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+NOBODY = "65534"
+ROOT = Path(__file__).resolve().parent.parent
+
+_SCRIPT = """
+set -e
+for name in py site repo; do mkdir -p "$1/$name"; done
+mount --bind "$2" "$1/py"
+mount --bind "$3" "$1/site"
+mount --bind "$4" "$1/repo"
+folder=$1
+shift 4
+export PYTHONPATH="$folder/repo:$folder/repo/tests:$folder/site" HOME="$folder/home" PYTHONDONTWRITEBYTECODE=1
+export TURNSTONE_STATE_DIR="$folder/home/state" TURNSTONE_CONFIG="$folder/home/config.toml"
+exec setpriv --reuid UID --regid UID --clear-groups "$folder/py/bin/python3" "$@"
+""".replace("UID", NOBODY)
+
+
+def run(folder: Path, script: str, *arguments: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
+    """Run a script of tests/ (a path below it) as nobody; `folder` is theirs to write in, as FOLDER/home."""
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, int(NOBODY), int(NOBODY))
+    for parent in (folder, *folder.parents):
+        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
+            parent.chmod(parent.stat().st_mode | 0o011)
+    places = (str(folder), sys.base_prefix, sysconfig.get_path("purelib"), str(ROOT))
+    command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", *places, f"{folder}/repo/tests/{script}", *arguments]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **_openblas()},
+        timeout=timeout,
+        check=False,
+    )
+
+
+def _openblas() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k.startswith("OPENBLAS_")}
