@@ -91,16 +91,9 @@ class LspEditor:
 
 def text_edits(document: OpenDocument, base: str, result: str, units: Units) -> list[dict[str, Any]]:
     """The change from base to result as LSP TextEdits, in the client's position units."""
-    lines = hunks.lines_of(base)
     edits = []
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    for hunk in hunks.between(lines, hunks.lines_of(result)):
-        begin, end = (
-            document.table.position(starts[hunk.start], units),
-            document.table.position(starts[hunk.end], units),
-        )
+    for hunk in hunks.between(base, result):
+        begin, end = document.table.position(hunk.offset, units), document.table.position(hunk.offset_end, units)
         edits.append(
             {
                 "range": {

@@ -179,7 +179,7 @@ def read_back(proposal: Proposal, text: str) -> FileReview:
         return FileReview(frozenset(), text, "none")
     if text == proposal.result:
         return FileReview(frozenset(range(len(proposal.hunks))), text, "client")
-    now = {(h.start, h.end, h.new) for h in hunks.between(proposal.base_lines, hunks.lines_of(text))}
+    now = {(h.start, h.end, h.new) for h in hunks.between(proposal.base.text, text)}
     chosen = frozenset(i for i, h in enumerate(proposal.hunks) if (h.start, h.end, h.new) in now)
     with contextlib.suppress(ValueError):
         if proposal.with_hunks(chosen) == text:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.errors import ToolError
-from turnstone_lsp.tools.proposing import changed_since, propose
-from turnstone_lsp.workspace import matching
+from turnstone_lsp.tools.proposing import Draft, changed_since, pending_text, propose
+from turnstone_lsp.workspace import checks, matching
+from turnstone_lsp.workspace.hunks import Change
 
 if TYPE_CHECKING:
     from turnstone_lsp.tools.base import Plan
     from turnstone_lsp.tools.context import ToolContext
+    from turnstone_lsp.workspace.matching import Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +30,39 @@ class Args:
 async def prepare(args: Args, ctx: ToolContext) -> Plan:
     """Find the place and stage the change. The file must have been read in this session and be unchanged since."""
     workspace = ctx.workspace
+    if args.near_line is not None and args.near_line < 1:
+        raise ToolError("edit_file: argument 'near_line' is a line number and begins at 1.")
     target = await workspace.resolve(args.path, write=True)
-    if args.old_string == "":
-        raise ToolError("edit_file: old_string is empty; give the text to replace, or use write_file for a whole file.")
-    if args.old_string == args.new_string:
-        raise ToolError("edit_file: old_string and new_string are the same, so there is nothing to change.")
-    base = await workspace.snapshot(target.path)
-    if not base.exists:
-        raise ToolError(f"{target.display} does not exist. Create it with write_file, or check the path with search.")
-    stale = workspace.reads.stale(base)
-    if stale is not None:
-        raise ToolError(f"{target.display} was not edited: {stale}.{changed_since(workspace, base)}")
     pending = workspace.staging.current(target.path)
-    text = pending.result if pending else base.text
-    found = matching.find(text, args.old_string, args.new_string, args.near_line)
-    result = text[: found.start] + found.replacement + text[found.end :]
-    if result == text:
-        raise ToolError(f"edit_file: this leaves {target.display} as it is; the new text is already there.")
-    about = "" if found.tier == "exact" else f"Matched by {found.tier} at line {found.line}."
-    return propose(ctx, "edit_file", target, base, result, about=about, line=found.line)
+    base, text = await pending_text(ctx, target)
+    if not base.exists and not pending:
+        raise ToolError(
+            f"edit_file: {target.display} does not exist. Create it with write_file, or check the path with search."
+        )
+    stale = None if pending else await asyncio.to_thread(workspace.reads.stale, base)
+    if stale is not None:
+        raise ToolError(f"edit_file: {target.display} was not edited: {stale}.{changed_since(workspace, base)}")
+    near_line = pending.line_now(args.near_line) if pending and args.near_line else args.near_line
+    found = await asyncio.to_thread(matching.find, text, args.old_string, args.new_string, near_line)
+    must_ask, notes = _doubts(text, found, args.old_string)
+    draft = Draft(
+        tool="edit_file",
+        target=target,
+        base=base,
+        text=text,
+        change=Change(found.start, found.end, found.replacement),
+        about="" if found.tier == "exact" else f"matched by {found.tier} at line {found.line}",
+        line=found.line,
+        must_ask=must_ask,
+        notes=notes,
+    )
+    return await propose(ctx, draft)
+
+
+def _doubts(text: str, found: Match, old: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Reasons to ask, and notes: an edit that cuts a word in two is seldom meant, of several lines hardly ever."""
+    word = checks.cut_word(text, found.start, found.end)
+    if word is None:
+        return (), ()
+    note = f"the edit at line {found.line} begins or ends inside the word {word!r}"
+    return ((note,), ()) if "\n" in old else ((), (note,))

@@ -7,42 +7,62 @@ nothing is written.
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from turnstone_lsp.errors import ToolError
-from turnstone_lsp.workspace import codec, hunks, writing
+from turnstone_lsp.workspace import checks, encoded, hunks, opening, reporting, writing
+from turnstone_lsp.workspace.encoded import Encoded
+from turnstone_lsp.workspace.hunks import Change
+from turnstone_lsp.workspace.snapshot import Fingerprint, Snapshot, TextFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
+    from typing import Any
 
     from turnstone_lsp.workspace.documents import OpenDocument
-    from turnstone_lsp.workspace.journal import Journal
+    from turnstone_lsp.workspace.journal import Entry, Journal
     from turnstone_lsp.workspace.proposals import Proposal
-    from turnstone_lsp.workspace.snapshot import Snapshot
+    from turnstone_lsp.workspace.reporting import Applied
     from turnstone_lsp.workspace.view import Workspace
 
 AppliedBy = Literal["client", "server", "none"]
 
 SYNC_SECONDS = 2.0
 """How long an editor's change may take to come back as the synced text."""
+AFTER_SECONDS = 2.0
+"""How long the result may wait for the editor's diagnostics."""
 _STEP = 0.01
-_DIFF_LIMIT = 1_500
+_T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class Applied:
-    """What came of one proposal. `text_for` is what each call's model reads."""
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One file's change on its way: from `base` to `text`, which `changes` make of it."""
 
-    ok: bool
+    base: Snapshot
     text: str
-    abouts: dict[str, str] = field(default_factory=dict)
+    display: str
+    changes: Sequence[Change]
+    journal: Journal | None = None
+    turn: str = ""
 
-    def text_for(self, call_id: str) -> str:
-        """The result text of one of the proposal's calls."""
-        about = self.abouts.get(call_id)
-        return f"{self.text}\n{about}" if about and self.ok else self.text
+    def record(self) -> Entry | None:
+        """Keep the way back, before anything is changed. Blocks."""
+        if self.journal is None or not self.turn:
+            return None
+        return self.journal.record(self.turn, self.base, self.text, self.changes)
+
+    def settle(self, entry: Entry | None, text: str) -> None:
+        """The file came to hold another text than meant, or none of the change. Blocks."""
+        if self.journal is None or entry is None or text == self.text:
+            return
+        if text == self.base.text and self.base.exists:
+            self.journal.discard(entry)
+        else:
+            self.journal.settle(entry, self.base, text, hunks.whole(self.base.text, text))
 
 
 async def apply_review(
@@ -63,186 +83,218 @@ async def apply_review(
         proposal: What was shown.
         text: What the user wants in the file.
         accepted: The accepted hunks; None for a text that the user edited.
-        applied_by: "client": the editor has put it into its buffer; "none": nothing was accepted.
+        applied_by: "client": the editor says that its buffer has the text; "none": nothing was accepted.
         feedback: The user's words, for the model.
-        journal: Keeps the images for undo.
+        journal: Keeps what it takes to undo.
         turn: The turn's id in the journal.
 
     Raises:
         ToolError: It cannot be applied, or the file has moved on; nothing was written.
     """
-    said = f" The user said: {feedback}" if feedback else ""
     if applied_by == "none" or (text == proposal.base.text and proposal.base.exists):
-        hint = said or " Do not repeat it; ask or find another way."
-        return Applied(
-            ok=False, text=f"The user rejected the change of {proposal.display}; the file is as it was.{hint}"
-        )
-    _refuse_broken(proposal, text)
+        return reporting.rejected(proposal, feedback)
+    if accepted is not None and text != proposal.with_hunks(accepted):
+        accepted = None
+    if applied_by == "server" and accepted is not None:
+        checks.still_json(proposal.path, proposal.display, proposal.base.text, text)
+    change = _Change(proposal.base, text, proposal.display, _changes(proposal, text, accepted), journal, turn)
     async with workspace.lock(proposal.path):
         if applied_by == "client":
-            await _confirm_client(workspace, proposal, text, journal, turn)
+            after = await _confirm_client(workspace, change)
         else:
-            await _put(workspace, proposal.base, text, proposal.display, journal, turn)
-        after = await workspace.snapshot(proposal.path)
-        workspace.reads.note(after)
-    outcome = _describe(proposal, text, accepted, after) + said
-    return Applied(ok=True, text=outcome, abouts={s.call_id: s.about for s in proposal.steps if s.about})
+            after = await _put(workspace, change)
+        await asyncio.to_thread(workspace.reads.note, after)
+    document = workspace.documents.get(proposal.path)
+    return reporting.applied(
+        proposal,
+        text,
+        accepted,
+        now=after.text,
+        unsaved=document is not None and document.dirty,
+        after=await _after_edit(workspace, proposal.path),
+        feedback=feedback,
+    )
+
+
+def _changes(proposal: Proposal, text: str, accepted: frozenset[int] | None) -> Sequence[Change]:
+    if accepted is None:
+        return hunks.whole(proposal.base.text, text)
+    if len(accepted) == len(proposal.hunks):
+        return proposal.changes
+    chosen = [proposal.hunks[index] for index in sorted(accepted)]
+    return [Change(h.offset, h.offset_end, "".join(h.new)) for h in chosen]
 
 
 async def put_text(
     workspace: Workspace, path: Path, text: str, *, journal: Journal | None = None, turn: str = ""
 ) -> None:
-    """Make a file hold a text that nobody needs to review (a plan, an undone image). Raises ToolError."""
+    """Make a file hold a text that nobody needs to review (a plan). Raises ToolError."""
     async with workspace.lock(path):
         base = await workspace.snapshot(path)
         if base.text != text or not base.exists:
-            await _put(workspace, base, text, workspace.roots.display(path), journal, turn)
+            display = workspace.roots.display(path)
+            await _put(workspace, _Change(base, text, display, hunks.whole(base.text, text), journal, turn))
 
 
-async def _put(
-    workspace: Workspace, base: Snapshot, text: str, display: str, journal: Journal | None, turn: str
-) -> None:
-    """Replace the base by the text, if the base is what is there."""
-    now = await workspace.snapshot(base.path)
+async def put(workspace: Workspace, base: Snapshot, text: str, display: str) -> Snapshot:
+    """Replace a text that was just read; what is there afterwards. The path's lock must be held. Raises ToolError."""
+    return await _put(workspace, _Change(base, text, display, ()))
+
+
+async def _put(workspace: Workspace, change: _Change) -> Snapshot:
+    if workspace.documents.get(change.base.path) is None:
+        return await _to_its_end(_put_on_disk(workspace, change))
+    return await _put_in_editor(workspace, change)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await work that is not left half done when the turn is stopped: a lock must not be let go under a write."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:  # asked again to stop: the write still comes to its end
+                continue
+        raise
+
+
+# -- closed files
+
+
+async def _put_on_disk(workspace: Workspace, change: _Change) -> Snapshot:
+    base, text = change.base, change.text
+    state, form = await asyncio.to_thread(_disk_state, workspace, base, change.display)
+    pieces = Encoded(text, form, change.display)
+
+    def work() -> Fingerprint:
+        pieces.check()
+        entry = change.record()
+        try:
+            return writing.write(base.path, pieces, state)
+        except ToolError:
+            change.settle(entry, base.text)
+            raise
+
+    fingerprint = await asyncio.to_thread(work)
+    return Snapshot(base.path, text, form, fingerprint)
+
+
+def _disk_state(workspace: Workspace, base: Snapshot, display: str) -> tuple[Fingerprint | None, TextFormat]:
+    """The file's state, once its content was found to be the base, and its format. Raises ToolError when it is not."""
+    if not base.is_buffer and base.exists:
+        try:
+            with opening.open_verified(base.path) as descriptor:
+                if encoded.holds(descriptor, Encoded(base.text, base.format, display)):
+                    return _fingerprint(descriptor, base.fingerprint.sha256), base.format
+        except FileNotFoundError:
+            pass
+    now = workspace.disk_snapshot(base.path)
     if now.text != base.text or now.exists != base.exists:
-        raise _moved(base, now, display)
-    document = workspace.documents.get(base.path)
-    before, after = await asyncio.to_thread(_images, now, text, display)
-    if journal is not None:
-        await asyncio.to_thread(journal.record, turn, base.path, before, after)
-    if document is not None:
-        await replace_in_editor(workspace, base, text, display)
-    else:
-        expected = now.fingerprint if now.exists else None
-        await asyncio.to_thread(writing.write, base.path, after, expected)
+        raise reporting.moved(base, now, display)
+    return (now.fingerprint if now.exists else None), now.format
 
 
-def _images(now: Snapshot, text: str, display: str) -> tuple[bytes | None, bytes]:
-    """The file's bytes before and after. Encodes first: what cannot be encoded changes nothing."""
-    after = codec.encode(text, now.format, display)
-    before = codec.encode(now.text, now.format, display) if now.exists else None
-    return before, after
+def _fingerprint(descriptor: int, sha256: str) -> Fingerprint:
+    state = os.fstat(descriptor)
+    return Fingerprint(sha256, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
 
-async def replace_in_editor(workspace: Workspace, base: Snapshot, text: str, display: str) -> None:
-    """Change an open document through its editor, then save it if it was clean. Raises ToolError if it did not."""
-    document = workspace.documents.get(base.path)
-    if document is None:
-        raise ToolError(f"{display} was closed in the editor in the meantime. Nothing was changed.")
+# -- open documents
+
+
+async def _put_in_editor(workspace: Workspace, change: _Change) -> Snapshot:
+    base = change.base
     refusal = workspace.editor.can_apply()
     if refusal is not None:
-        raise ToolError(f"{display} is open in the editor, and {refusal}. Nothing was changed.")
-    was_dirty = document.dirty
-    reason = await workspace.editor.apply(document, base.text, text, f"turnstone: {display}")
-    synced = await _wait_for(workspace, document, text)
-    if synced == base.text:
-        raise ToolError(f"The editor did not change {display}{f' ({reason})' if reason else ''}. Nothing was changed.")
-    # Another text still: the editor changed more on top, or a part. The caller reports what is there now.
+        raise ToolError(f"{change.display} is open in the editor, and {refusal}. Nothing was changed.")
+    entry = await asyncio.to_thread(change.record)
+    try:
+        document = await _present(workspace, change)
+        was_dirty = document.dirty
+        reason = await workspace.editor.apply(document, base.text, change.text, f"turnstone: {change.display}")
+        await _wait_for(workspace, document, change.text)
+        await _check_changed(workspace, change, "The editor did not change {}" + (f" ({reason})." if reason else "."))
+    except ToolError:
+        await asyncio.to_thread(change.settle, entry, base.text)
+        raise
     await _save(workspace, base.path, was_dirty=was_dirty)
+    return await _settled(workspace, change, entry)
 
 
-async def _wait_for(workspace: Workspace, document: OpenDocument, text: str) -> str | None:
-    """None as soon as the document has the text; else what it has at the end of the wait."""
+async def _check_changed(workspace: Workspace, change: _Change, otherwise: str) -> None:
+    """Raise ToolError when the text is still the base."""
+    now = await workspace.snapshot(change.base.path)
+    if now.text == change.base.text and now.exists == change.base.exists:
+        raise ToolError(f"{otherwise.format(change.display)} Nothing was changed; read it again.")
+
+
+async def _present(workspace: Workspace, change: _Change) -> OpenDocument:
+    """The open document, with the base as its text at this very moment. Raises ToolError when it has moved on."""
+    document = workspace.documents.get(change.base.path)
+    if document is None or document.text != change.base.text or not change.base.exists:
+        now = await workspace.snapshot(change.base.path)
+        raise reporting.moved(change.base, now, change.display)
+    return document
+
+
+async def _wait_for(workspace: Workspace, document: OpenDocument, text: str) -> None:
+    """Until the document has the text, is closed, or time is up: then whoever asks compares what is there."""
     loop = asyncio.get_running_loop()
     end = loop.time() + SYNC_SECONDS
-    while True:
+    while loop.time() < end:
         now = workspace.documents.by_uri(document.uri)
-        if now is None:
-            return document.text
-        if now.text == text:
-            return None
-        if loop.time() >= end:
-            return now.text
+        if now is None or now.text == text:
+            return
         await asyncio.sleep(_STEP)
 
 
 async def _save(workspace: Workspace, path: Path, *, was_dirty: bool) -> None:
     """A document that was clean before the edit is saved at once, if the setting says so."""
-    if workspace.edits.save_after_accept and not was_dirty:
+    document = workspace.documents.get(path)
+    if workspace.edits.save_after_accept and not was_dirty and document is not None and document.dirty:
         await workspace.editor.save(path)
 
 
-async def _confirm_client(
-    workspace: Workspace, proposal: Proposal, text: str, journal: Journal | None, turn: str
-) -> None:
+async def _settled(workspace: Workspace, change: _Change, entry: Entry | None) -> Snapshot:
+    """What is there in the end, a formatter's changes included; the journal then knows it too."""
+    after = await workspace.snapshot(change.base.path)
+    await asyncio.to_thread(change.settle, entry, after.text)
+    return after
+
+
+async def _confirm_client(workspace: Workspace, change: _Change) -> Snapshot:
     """The client says that its buffer has the text: believe the synced text only."""
-    document = workspace.documents.get(proposal.path)
-    if document is None:
-        raise ToolError(f"The editor says that it changed {proposal.display}, but it is not open. Read it again.")
-    left = await _wait_for(workspace, document, text)
-    if left == proposal.base.text:
-        raise ToolError(
-            f"The editor said that it changed {proposal.display}, but its text is as before. Read it again."
-        )
-    if journal is not None:
-        before, after = await asyncio.to_thread(
-            _images, proposal.base, text if left is None else left, proposal.display
-        )
-        await asyncio.to_thread(journal.record, turn, proposal.path, before, after)
+    base = change.base
+    document = workspace.documents.get(base.path)
+    if document is not None:
+        await _wait_for(workspace, document, change.text)
+    await _check_changed(workspace, change, "The editor said that it changed {}, but its text is as before.")
+    entry = await asyncio.to_thread(change.record)
+    was_clean = await asyncio.to_thread(_disk_holds, workspace, base)
+    await _save(workspace, base.path, was_dirty=not was_clean)
+    return await _settled(workspace, change, entry)
 
 
-def _moved(base: Snapshot, now: Snapshot, display: str) -> ToolError:
-    if not now.exists:
-        return ToolError(f"{display} was deleted after the change was shown. Nothing was written.")
-    if not base.exists:
-        return ToolError(f"{display} has appeared after the change was shown. Nothing was written; read it first.")
-    old = hunks.lines_of(base.text)
-    diff = hunks.unified(old, hunks.between(old, hunks.lines_of(now.text)), "as shown", "now")
-    return ToolError(
-        f"{display} has changed since the change was shown, so nothing was written. Read it again.\n{diff[:_DIFF_LIMIT]}"
-    )
-
-
-def _refuse_broken(proposal: Proposal, text: str) -> None:
-    """A valid notebook or JSON file stays valid. Raises ToolError."""
-    if proposal.path.suffix.lower() not in (".json", ".ipynb"):
-        return
-    if _is_json(proposal.base.text) and not _is_json(text):
-        raise ToolError(
-            f"{proposal.display} is valid JSON and would not be after this change, so nothing was written. "
-            f"{_json_error(text)} Send an edit that keeps it valid."
-        )
-
-
-def _is_json(text: str) -> bool:
-    return _json_error(text) == ""
-
-
-def _json_error(text: str) -> str:
+def _disk_holds(workspace: Workspace, base: Snapshot) -> bool:
     try:
-        json.loads(text)
-    except ValueError as error:
-        return f"The JSON error: {error}."
-    return ""
+        return workspace.disk_snapshot(base.path).text == base.text
+    except ToolError:
+        return False
 
 
-def _describe(proposal: Proposal, text: str, accepted: frozenset[int] | None, after: Snapshot) -> str:
-    verb = "Changed" if proposal.base.exists else "Created"
-    added, removed = proposal.counts
-    parts: list[str] = []
-    if text == proposal.result:
-        parts.append(f"{verb} {proposal.display} (+{added} -{removed} lines){_where(proposal)}.")
-    elif accepted is not None:
-        total = len(proposal.hunks)
-        rejected = [i for i in range(total) if i not in accepted]
-        parts.append(f"{verb} {proposal.display} in part: the user accepted {len(accepted)} of {total} hunks.")
-        parts.append("Rejected, and not in the file:\n" + "\n".join(proposal.hunk_diff(i) for i in rejected))
-    else:
-        parts.append(
-            f"{verb} {proposal.display}, but the user edited the change first. In the file now, against yours:"
-        )
-        parts.append(_difference(proposal.result, text))
-    if after.text != text:
-        parts.append("The editor changed more on top (a formatter?):\n" + _difference(text, after.text))
-    return "\n".join(parts)
+# -- afterwards
 
 
-def _where(proposal: Proposal) -> str:
-    lines = [f"{h.new_start + 1}-{h.new_start + max(1, len(h.new))}" for h in proposal.hunks[:10]]
-    return f" at lines {', '.join(lines)}" if lines and proposal.base.exists else ""
-
-
-def _difference(old: str, new: str) -> str:
-    lines = hunks.lines_of(old)
-    diff = hunks.unified(lines, hunks.between(lines, hunks.lines_of(new)), "proposed", "in the file")
-    return diff if len(diff) <= 4 * _DIFF_LIMIT else diff[: 4 * _DIFF_LIMIT] + "\n[... read the file for the rest]"
+async def _after_edit(workspace: Workspace, path: Path) -> str:
+    """What the editor has to say about the changed file (new diagnostics), within a bounded wait."""
+    ask: Callable[[Path], Coroutine[Any, Any, str]] | None = workspace.after_edit
+    if ask is None:
+        return ""
+    try:
+        async with asyncio.timeout(AFTER_SECONDS):
+            return await ask(path)
+    except TimeoutError:
+        return ""

@@ -1,105 +1,100 @@
-"""Before- and after-images of files: content-addressed, private, as deltas where whole copies would be big."""
+"""Texts that undo and redo go back to: content-addressed, private, as differences where whole copies would be big."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
+import time
 from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.errors import ToolError
+from turnstone_lsp.workspace.hunks import Change, apply_changes
+from turnstone_lsp.workspace.reads import digest
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
-DELTA_BYTES = 8 * 1024 * 1024
-"""Above this an image is kept as what differs from its counterpart."""
+DELTA_CHARACTERS = 8 * 1024 * 1024
+"""Above this a text is kept as what differs from the text that followed it."""
+_SETTLING_SECONDS = 3_600
+"""An image without a record may be that of a change under way in another server."""
 
-
-def sha256(data: bytes) -> str:
-    """SHA-256 in hex."""
-    return hashlib.sha256(data).hexdigest()
+Way = dict[str, Any]
+"""How to get one text from another, as JSON: image, the name of the kept text; spans, None when that is the whole, else
+[start, length, size] for each place: `length` characters of the present text become the next `size` of the kept.
+"""
 
 
 class Images:
-    """A folder of contents by their hash."""
+    """A folder of texts by the SHA-256 of their UTF-8."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def keep(self, data: bytes) -> str:
-        """Store a content once; its name."""
-        name = sha256(data)
-        path = self._folder / name
-        if not path.exists():
-            temporary = path.with_name(f".{name}.{secrets.token_hex(4)}")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        return name
+    def way_back(self, old: str, changes: Sequence[Change]) -> Way:
+        """Keep what it takes to get `old` from the text that the changes made of it."""
+        if len(old) <= DELTA_CHARACTERS:
+            return {"image": self._keep(old), "spans": None}
+        spans: list[list[int]] = []
+        shift = 0
+        for change in changes:
+            spans.append([change.start + shift, len(change.text), change.end - change.start])
+            shift += len(change.text) - (change.end - change.start)
+        return {"image": self._keep("".join(old[c.start : c.end] for c in changes)), "spans": spans}
 
-    def load(self, name: str) -> bytes:
-        """A stored content. Raises ToolError when it has expired."""
-        try:
-            return (self._folder / name).read_bytes()
-        except FileNotFoundError:
-            raise ToolError("What this turn changed is no longer kept (edits.undo_days, edits.undo_bytes).") from None
-
-    def pair(self, before: bytes, after: bytes) -> dict[str, Any]:
-        """Both images of a change, as a record that `side` reads."""
-        if max(len(before), len(after)) <= DELTA_BYTES:
-            return {"before": self.keep(before), "after": self.keep(after)}
-        head = _common(before, after)
-        tail = _common_tail(before[head:], after[head:])
-        return {
-            "head": head,
-            "tail": tail,
-            "old": self.keep(before[head : len(before) - tail]),
-            "new": self.keep(after[head : len(after) - tail]),
-        }
-
-    def side(self, record: dict[str, Any], wanted: str, present: bytes) -> bytes:
-        """The image "before" or "after" of a change; `present` is the file's content, which is the other one."""
-        if "head" not in record:
-            return self.load(record[wanted])
-        middle = self.load(record["old" if wanted == "before" else "new"])
-        return present[: record["head"]] + middle + present[len(present) - record["tail"] :]
+    def go(self, way: Way, present: str) -> tuple[str, list[Change]]:
+        """The text that a way leads to from the present one, and the changes it makes. Raises ToolError if expired."""
+        kept = self._load(way["image"])
+        if way["spans"] is None:
+            return kept, [Change(0, len(present), kept)]
+        changes: list[Change] = []
+        at = 0
+        for start, length, size in way["spans"]:
+            changes.append(Change(start, start + length, kept[at : at + size]))
+            at += size
+        return apply_changes(present, changes), changes
 
     def total(self) -> int:
         """Bytes that are kept."""
-        return sum(path.stat().st_size for path in self._folder.iterdir())
+        return sum(entry.stat().st_size for entry in self._folder.iterdir())
 
-    def drop_all_but(self, names: set[str]) -> None:
+    def size(self, name: str) -> int:
+        """Bytes of one kept text; 0 when it is gone."""
+        path = self._folder / name
+        return path.stat().st_size if path.exists() else 0
+
+    def drop_all_but(self, names: Collection[str]) -> None:
         """Remove what no record names any more."""
+        horizon = time.time() - _SETTLING_SECONDS
         for path in self._folder.iterdir():
-            if path.name not in names and not path.name.startswith("."):
+            if path.name not in names and path.stat().st_mtime < horizon:
                 path.unlink(missing_ok=True)
 
+    def _keep(self, text: str) -> str:
+        name = digest(text)
+        path = self._folder / name
+        try:
+            os.utime(path)  # kept already; young again
+        except FileNotFoundError:
+            put(path, text.encode("utf-8", "surrogatepass"))
+        return name
 
-def _common(a: bytes, b: bytes) -> int:
-    """Length of the common beginning, by halving: comparing slices is much faster than bytes one by one."""
-    low, high = 0, min(len(a), len(b))
-    x, y = memoryview(a), memoryview(b)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if x[low:middle] == y[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    def _load(self, name: str) -> str:
+        try:
+            text = (self._folder / name).read_bytes().decode("utf-8", "surrogatepass")
+        except FileNotFoundError:
+            raise ToolError("its text is no longer kept (settings edits.undo_days, edits.undo_bytes)") from None
+        if digest(text) != name:
+            raise ToolError("its kept text was damaged")
+        return text
 
 
-def _common_tail(a: bytes, b: bytes) -> int:
-    low, high = 0, min(len(a), len(b))
-    x, y = memoryview(a), memoryview(b)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if x[len(a) - middle : len(a) - low] == y[len(b) - middle : len(b) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def put(path: Path, data: bytes) -> None:
+    """Make a private file whole, or not at all. Not forced to the disk: it outlives the process, which is enough."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    temporary.replace(path)

@@ -1,162 +1,192 @@
 """The journal: what each turn changed, so that it can be taken back and put back. Never git.
 
-One JSON file for each turn, one record for each file, written before the file is. Undo and redo go the way of every
-change: open documents through the editor, closed files durably, and never over a text that the user has changed since.
+One small JSON file for each change of a file, written before the file is, and the text that was there before it.
+Nothing is kept of files that no turn touched.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.config import folders
 from turnstone_lsp.errors import TurnstoneError
-from turnstone_lsp.workspace.images import Images, sha256
+from turnstone_lsp.workspace.images import Images, put
+from turnstone_lsp.workspace.reads import digest, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from turnstone_lsp.config.settings import EditSettings
+    from turnstone_lsp.workspace.hunks import Change
+    from turnstone_lsp.workspace.images import Way
+    from turnstone_lsp.workspace.snapshot import Snapshot
 
-Side = Literal["before", "after"]
+_PRUNE_SECONDS = 600
+_BASH = "bash.json"
 
 
-@dataclass(slots=True)
-class Turn:
-    """The record of one turn."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change of one file.
+
+    before, after: SHA-256 of the texts; before is None for a file that did not exist, after is "" while the change is
+    under way; back, forth: the ways to the other text; forth is known once the change was undone.
+    """
 
     file: Path
-    body: dict[str, Any]
+    path: str
+    at: float
+    before: str | None
+    after: str
+    back: Way | None
+    forth: Way | None = None
+    undone: bool = False
 
-    @property
-    def id(self) -> str:
-        """The turn's id."""
-        return str(self.body["turn"])
 
-    @property
-    def undone(self) -> bool:
-        """It has been taken back."""
-        return bool(self.body.get("undone"))
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn changed, in order; bash: files that its commands changed, which no undo restores."""
 
-    @property
-    def files(self) -> dict[str, dict[str, Any]]:
-        """Path -> record: created, before_sha, after_sha ("" where the file is not there), images."""
-        files: dict[str, dict[str, Any]] = self.body["files"]
-        return files
+    id: str
+    entries: tuple[Entry, ...] = ()
+    bash: tuple[str, ...] = field(default=())
+
+    def of_files(self) -> dict[Path, list[Entry]]:
+        """The entries by file."""
+        found: dict[Path, list[Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(Path(entry.path), []).append(entry)
+        return found
 
 
 class Journal:
-    """The turns of one session."""
+    """The turns of one session. Its methods block; call them in threads."""
 
     def __init__(self, session_id: str, settings: EditSettings) -> None:
-        self._session = session_id
         self._settings = settings
         self._root = folders.state_dir() / "journal"
         self._folder = self._root / session_id
 
     @property
     def images(self) -> Images:
-        """The contents that records name."""
-        return Images(self._root / "images")
+        """The texts that entries name."""
+        return Images(folders.state_dir() / "images")
 
-    def record(self, turn_id: str, path: Path, before: bytes | None, after: bytes) -> None:
-        """A file is about to change: keep both images. None: it is about to be created. Blocks.
+    def record(self, turn_id: str, base: Snapshot, text: str, changes: Sequence[Change]) -> Entry:
+        """A file is about to change from `base` to `text`, which `changes` make of it: keep the way back."""
+        place = self._folder / turn_id
+        if not place.exists():
+            place.mkdir(mode=0o700, parents=True)
+            self._prune_now_and_then()
+        at = time.time()
+        entry = Entry(
+            file=place / f"{time.time_ns():020}-{secrets.token_hex(2)}.json",
+            path=str(base.path),
+            at=at,
+            before=text_digest(base) if base.exists else None,
+            after=digest(text),
+            back=self.images.way_back(base.text, changes) if base.exists else None,
+        )
+        self.save(entry)
+        return entry
 
-        A second change in one turn keeps the first before-image.
-        """
-        if not turn_id:
-            return
-        turn = self._load(turn_id) or self._new(turn_id)
-        old = turn.files.get(str(path))
-        if old is not None and not old["created"]:
-            before = self.images.side(old, "before", before or b"")
-        created = old["created"] if old is not None else before is None
-        turn.files[str(path)] = {
-            "created": created,
-            "before_sha": "" if created else sha256(before or b""),
-            "after_sha": sha256(after),
-            **self.images.pair(before or b"", after),
-        }
-        self._save(turn)
+    def settle(self, entry: Entry, base: Snapshot, text: str, changes: Sequence[Change]) -> None:
+        """The file came to hold `text` instead: an editor changed more on top."""
+        back = self.images.way_back(base.text, changes) if base.exists else None
+        self.save(replace(entry, after=digest(text), back=back))
 
-    def note_bash(self, turn_id: str, paths: list[Path]) -> None:
+    def discard(self, entry: Entry) -> None:
+        """The change was not made after all."""
+        entry.file.unlink(missing_ok=True)
+
+    def note_bash(self, turn_id: str, paths: Iterable[Path]) -> None:
         """Files that a command changed: listed by undo as not undoable."""
-        turn = self._load(turn_id) or self._new(turn_id)
-        turn.body["bash"] = sorted({*turn.body.get("bash", []), *map(str, paths)})
-        self._save(turn)
+        place = self._folder / turn_id
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        put(place / _BASH, json.dumps(sorted({*self._bash(place), *map(str, paths)})).encode())
 
     def choose(self, turn_id: str | None, *, undone: bool) -> Turn:
-        """The named turn, or the newest one that changed files and is (not) undone. Raises TurnstoneError."""
+        """The named turn, or without a name the newest one that can be undone (redone: the oldest that was undone).
+
+        Raises TurnstoneError when there is nothing to undo or redo.
+        """
         word = "redo" if undone else "undo"
         if turn_id is not None:
-            turn = self._load(turn_id)
-            if turn is None or not turn.files:
+            place = self._folder / Path(turn_id).name
+            turn = self._read(place) if place.is_dir() else None
+            if turn is None or not (turn.entries or turn.bash):
                 raise TurnstoneError(f"Turn {turn_id} changed no files, so there is nothing to {word}.")
-            if turn.undone != undone:
-                raise TurnstoneError(f"Turn {turn_id} {'was not' if undone else 'was already'} undone.")
+            if turn.entries and not any(entry.undone == undone for entry in turn.entries):
+                raise TurnstoneError(f"Turn {turn_id} was {'not undone' if undone else 'undone already'}.")
             return turn
-        found = [turn for turn in self._turns() if turn.files and turn.undone == undone]
+        found = [turn for turn in self._turns() if any(entry.undone == undone for entry in turn.entries)]
         if not found:
             raise TurnstoneError(f"There is nothing to {word}: no turn of this session has changed files.")
-        return min(found, key=lambda t: t.body["at"]) if undone else max(found, key=lambda t: t.body["at"])
+        times = {turn.id: turn.entries[-1].at for turn in found}
+        return min(found, key=lambda t: times[t.id]) if undone else max(found, key=lambda t: times[t.id])
 
-    def mark(self, turn: Turn, *, undone: bool) -> None:
-        """The turn has been taken back, or put back."""
-        turn.body["undone"] = undone
-        self._save(turn)
-
-    def bash_changes(self, turn: Turn) -> list[str]:
-        """Files that commands of the turn changed."""
-        return list(turn.body.get("bash", ()))
+    def save(self, entry: Entry) -> None:
+        """Write an entry."""
+        body = asdict(entry)
+        del body["file"]
+        put(entry.file, json.dumps(body).encode())
 
     def prune(self) -> None:
-        """Drop turns past edits.undo_days, and the oldest while edits.undo_bytes is exceeded. Blocks."""
+        """Drop turns older than edits.undo_days, and the oldest while the images exceed edits.undo_bytes."""
         horizon = time.time() - self._settings.undo_days * 86_400
-        records = sorted((json.loads(p.read_bytes())["at"], p) for p in self._root.glob("*/*.json"))
-        while records and records[0][0] < horizon:
-            records.pop(0)[1].unlink(missing_ok=True)
-        self._sweep([p for _, p in records])
-        while records and self.images.total() > self._settings.undo_bytes:
-            records.pop(0)[1].unlink(missing_ok=True)
-            self._sweep([p for _, p in records])
-
-    def _sweep(self, records: list[Path]) -> None:
-        names: set[str] = set()
-        for path in records:
-            for record in json.loads(path.read_bytes())["files"].values():
-                names |= {record[k] for k in ("before", "after", "old", "new") if k in record}
-        self.images.drop_all_but(names)
+        turns = sorted((place.stat().st_mtime, place) for place in self._root.glob("*/*") if place.is_dir())
+        excess = self.images.total() - self._settings.undo_bytes
+        kept: list[Path] = []
+        for at, place in turns:
+            if at < horizon or excess > 0:
+                excess -= self._size(place)
+                _drop(place)
+            else:
+                kept.append(place)
+        self.images.drop_all_but({name for place in kept for name in self._names(place)})
 
     # -- files
 
+    def _prune_now_and_then(self) -> None:
+        stamp = self._root / ".pruned"
+        if not stamp.exists() or time.time() - stamp.stat().st_mtime > _PRUNE_SECONDS:
+            stamp.touch(mode=0o600)
+            self.prune()
+
     def _turns(self) -> Iterator[Turn]:
-        for path in self._folder.glob("*.json"):
-            yield Turn(path, json.loads(path.read_bytes()))
+        for place in self._folder.glob("*"):
+            if place.is_dir():
+                yield self._read(place)
 
-    def _path(self, turn_id: str) -> Path:
-        return self._folder / f"{turn_id}.json"
+    def _read(self, place: Path) -> Turn:
+        entries = tuple(self._entries(place))
+        return Turn(place.name, entries, tuple(self._bash(place)))
 
-    def _load(self, turn_id: str) -> Turn | None:
-        path = self._path(turn_id)
-        if not turn_id or "/" in turn_id or not path.exists():
-            return None
-        return Turn(path, json.loads(path.read_bytes()))
+    def _entries(self, place: Path) -> Iterator[Entry]:
+        for file in sorted(place.glob("[0-9]*.json")):
+            body: dict[str, Any] = json.loads(file.read_bytes())
+            yield Entry(file=file, **body)
 
-    def _new(self, turn_id: str) -> Turn:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.prune()
-        return Turn(self._path(turn_id), {"turn": turn_id, "at": time.time(), "files": {}})
+    def _bash(self, place: Path) -> list[str]:
+        file = place / _BASH
+        return list(json.loads(file.read_bytes())) if file.exists() else []
 
-    def _save(self, turn: Turn) -> None:
-        temporary = turn.file.with_name(f".{turn.file.name}.{secrets.token_hex(4)}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(turn.body).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(turn.file)
+    def _names(self, place: Path) -> Iterator[str]:
+        for entry in self._entries(place):
+            for way in (entry.back, entry.forth):
+                if way is not None:
+                    yield way["image"]
+
+    def _size(self, place: Path) -> int:
+        return sum(self.images.size(name) for name in set(self._names(place)))
+
+
+def _drop(place: Path) -> None:
+    for file in place.iterdir():
+        file.unlink(missing_ok=True)
+    place.rmdir()

@@ -1,57 +1,47 @@
 """Finds the one place that an edit means, or says why there is none. Pure; never by similarity.
 
-Tiers, tried in order; a tier that finds a place ends the search, and each must find exactly one:
+Tiers, tried in order; the first that finds anything decides, and it must find exactly one place:
 
     exact            the text as it stands
     line endings     CR LF, LF and CR are one
     trailing blanks  blanks before a line's end do not count
     line numbers     numbers pasted from a listing, in sequence on every line, are taken off
-    typographic      curly quotes, dashes and special spaces are their plain forms
+    typographic      curly quotes, dashes and special blanks are their plain forms
     indentation      whole lines whose indents differ by one one-to-one map, applied to the new text too
 
-Lines that are the same in old_string and new_string keep the file's own characters, so a tier changes no more than
-the edit does.
+Lines that are equal in old_string and new_string keep the file's own characters, so that a folding changes no more
+than the edit does. The new text takes the line endings of its place.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from turnstone_lsp.workspace import indentation
-from turnstone_lsp.workspace.mismatch import MatchError, ambiguous, not_found
-from turnstone_lsp.workspace.text import split_lines
+from turnstone_lsp.workspace import blocks, indentation, typography
+from turnstone_lsp.workspace.blocks import BLANKS, Block
+from turnstone_lsp.workspace.hunks import count_ends, line_start
+from turnstone_lsp.workspace.linediff import differences
+from turnstone_lsp.workspace.mismatch import MatchError, ambiguous, not_found, votes_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Match", "MatchError", "find"]
+__all__ = ["Match", "MatchError", "Tier", "find"]
 
 Tier = Literal["exact", "line endings", "trailing blanks", "line numbers", "typographic", "indentation"]
 
-_EOL = re.compile(r"\r\n|\n|\r")
-_NUMBERED = re.compile(r"\A[ \t]*(\d+)(?:\t|[ \t]*[|│→:][ \t]?|(?=\Z))")
-_FOLDS = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys(
-            "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
-        ),
-    }
-)
-"""One character for one character, so that places stay the same."""
-_REBASE_LINES = 2_000
-"""Lines of old_string up to which unchanged lines are found one by one (difflib is quadratic)."""
+_MOST_SHOWN = 1_000
+_EOL = re.compile(r"\r\n|\r|\n")
+_NUMBER = re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:][ ]?|(?=\Z))")
+_KEEP_BLANK = re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:]|(?=\Z))")
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Replace text[start:end] by `replacement`. `line` is the 1-based line of `start`."""
+    """Replace text[start:end] by `replacement`. line: the 1-based line of `start`."""
 
     start: int
     end: int
@@ -60,207 +50,254 @@ class Match:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A place, and the old and new lines as they are to be read there. write: a new line as the file writes it."""
+
+    tier: Tier
+    block: Block
+    old: Sequence[str]
+    new: Sequence[str]
+    fold: Callable[[str], str]
+    write: Callable[[str, int | None], str]
+
+
 def find(text: str, old_string: str, new_string: str, near_line: int | None = None) -> Match:
     """The one place where `old_string` stands in `text`, and what to put there.
 
-    near_line (1-based) chooses among equal matches of the first tier that has any; a tie is refused. Raises
-    MatchError, whose text tells the model what to do.
+    near_line (1-based) chooses among the equal matches of a tier; a tie is refused. Raises MatchError, whose text tells
+    the model what to do.
     """
-    places = list(_occurrences(text, old_string))
-    if places:
-        start = _choose(text, places, near_line)
-        replacement = _with_eol(new_string, _local_eol(text, start, start + len(old_string)))
-        return Match(start, start + len(old_string), replacement, "exact", _line_of(text, start))
-    folded = _Folded(text)
-    old, new = _EOL.sub("\n", old_string), _EOL.sub("\n", new_string)
-    for tier, search in _TIERS:
-        found = search(folded, old, new)
+    if not old_string:
+        raise MatchError("empty", "old_string is empty. Give the text to replace; write_file makes a new file.")
+    if old_string == new_string:
+        raise MatchError("no_change", "old_string and new_string are the same, so there is nothing to do.")
+    first = text.find(old_string)
+    if first >= 0:
+        if text.find(old_string, first + 1) >= 0:
+            places = list(islice(blocks.occurrences(text, old_string, first), _MOST_SHOWN + 1))
+            first = _choose(text, places, near_line)
+        end = first + len(old_string)
+        return _match(text, first, end, _exact_replacement(text, first, old_string, new_string), "exact")
+    old, new = _EOL.split(old_string), _EOL.split(new_string)
+    for tier in _TIERS:
+        found = tier(text, old, new)
         if found:
-            return folded.match(tier, found, near_line)
-    raise not_found(folded.text, old, new, near_line)
+            start = _choose(text, [candidate.block.start for candidate in found], near_line)
+            chosen = next(candidate for candidate in found if candidate.block.start == start)
+            return _match(text, start, chosen.block.end, _rebase(text, chosen), chosen.tier)
+    raise not_found(text, old, new, near_line)
 
 
-def _occurrences(text: str, wanted: str, limit: int = 1_000) -> Iterator[int]:
-    """Starts of the non-overlapping occurrences, at most `limit`."""
-    at = text.find(wanted)
-    while at >= 0 and limit:
-        yield at
-        limit -= 1
-        at = text.find(wanted, at + len(wanted))
+def _match(text: str, start: int, end: int, replacement: str, tier: Tier) -> Match:
+    line = count_ends(text, 0, line_start(text, start)) + 1
+    if text[start:end] == replacement:
+        raise MatchError("no_change", f"The file already has this text at line {line}, so there is nothing to do.")
+    return Match(start, end, replacement, tier, line)
 
 
-def _choose(text: str, places: list[int], near_line: int | None) -> int:
+def _choose(text: str, places: Sequence[int], near_line: int | None) -> int:
     """The place that is meant. Raises MatchError for several equal ones."""
     if len(places) == 1:
         return places[0]
-    lines = [_line_of(text, p) for p in places]
-    if near_line is None:
-        raise ambiguous(lines, None)
+    lines: list[int] = []
+    line, counted = 1, 0
+    for place in places:
+        start = line_start(text, place)
+        line += count_ends(text, counted, start)
+        counted = start
+        lines.append(line)
+    more = len(places) > _MOST_SHOWN
+    if near_line is None or more:
+        raise ambiguous(lines[:_MOST_SHOWN], near_line, more=more)
     distances = [abs(line - near_line) for line in lines]
-    best = min(distances)
-    if distances.count(best) > 1:
+    if distances.count(min(distances)) > 1:
         raise ambiguous(lines, near_line)
-    return places[distances.index(best)]
+    return places[distances.index(min(distances))]
 
 
-def _line_of(text: str, at: int) -> int:
-    crlf = text.count("\r\n", 0, at) if "\r" in text else 0
-    cr = text.count("\r", 0, at) if crlf or "\r" in text else 0
-    return text.count("\n", 0, at) + cr - crlf + 1
+# -- replacement
 
 
-def _local_eol(text: str, start: int, end: int) -> str:
-    """The line ending used at a place: inside it, else the next, else the one before it, else LF."""
-    found = _EOL.search(text, start, end) or _EOL.search(text, end)
+def _exact_replacement(text: str, start: int, old: str, new: str) -> str:
+    if "\r" not in text:
+        return new.replace("\r\n", "\n")
+    ends = _EOL.findall(old)
+    if len(set(ends)) <= 1:
+        return _with_ends(new, ends[0] if ends else _local_end(text, start, start + len(old)))
+    lines = _EOL.split(old)
+    block = Block(start, start + len(old), tuple(lines), tuple(ends))
+    return _rebase(text, _Candidate("exact", block, lines, _EOL.split(new), _as_is, _verbatim))
+
+
+def _with_ends(new: str, end: str) -> str:
+    new = new.replace("\r\n", "\n")
+    return new if end == "\n" else new.replace("\n", end)
+
+
+def _local_end(text: str, start: int, end: int) -> str:
+    """The line ending in use at a place: the next one, else the one before it, else LF."""
+    found = _EOL.search(text, end)
     if found:
         return found.group()
-    before = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start))
-    if before < 0:
-        return "\n"
-    return "\r\n" if text[before - 1 : before + 1] == "\r\n" else text[before]
+    before = line_start(text, start)
+    return "\r\n" if text[before - 2 : before] == "\r\n" else text[before - 1 : before] or "\n"
 
 
-def _with_eol(new: str, eol: str) -> str:
-    if eol == "\n" and "\r" not in new:
-        return new
-    return _EOL.sub("\n", new).replace("\n", eol)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A place in the folded text, with the old and new text as they are to be read there."""
-
-    start: int
-    end: int
-    old: str
-    new: str
-
-
-class _Folded:
-    """The text with every line ending as LF, and the way back to the places of the original."""
-
-    def __init__(self, text: str) -> None:
-        self.original = text
-        self.plain = "\r" not in text
-        self.text = text if self.plain else _EOL.sub("\n", text)
-        self._wide: list[int] | None = None  # places in `text` of line ends that take two characters in `original`
-
-    def at(self, place: int) -> int:
-        """A place in the folded text as a place in the original."""
-        if self.plain:
-            return place
-        if self._wide is None:
-            wide, shift = [], 0
-            for found in re.finditer("\r\n", self.original):
-                wide.append(found.start() - shift)
-                shift += 1
-            self._wide = wide
-        return place + bisect_left(self._wide, place)
-
-    def match(self, tier: Tier, found: list[_Found], near_line: int | None) -> Match:
-        start = _choose(self.text, [f.start for f in found], near_line)
-        chosen = next(f for f in found if f.start == start)
-        begin, end = self.at(chosen.start), self.at(chosen.end)
-        own = self.original[begin:end]
-        replacement = _keep_unchanged(own, chosen.old, chosen.new, _local_eol(self.original, begin, end))
-        return Match(begin, end, replacement, tier, _line_of(self.original, begin))
-
-
-def _keep_unchanged(own: str, old: str, new: str, eol: str) -> str:
-    """`new`, but with the file's own lines wherever old and new agree. `own` and `old` have the same lines."""
-    own_lines, old_lines, new_lines = split_lines(own), split_lines(old), split_lines(new)
-    if len(own_lines) != len(old_lines) or max(len(old_lines), len(new_lines)) > _REBASE_LINES:
-        return _with_eol(new, eol)
-    out: list[str] = []
-    matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag == "equal":
-            out += own_lines[i1:i2]
-        else:
-            out += [_with_eol(line, eol) for line in new_lines[j1:j2]]
-    return "".join(out)
+def _rebase(text: str, found: _Candidate) -> str:
+    """The new lines, but the file's own wherever old and new agree."""
+    block, old, new, fold = found.block, found.old, found.new, found.fold
+    kept: dict[int, int] = {}  # index of a new line -> index of the old line that it is
+    paired: dict[int, int] = {}  # index of a new line -> index of the old line that it replaces
+    i = j = 0
+    for i1, i2, j1, j2 in [
+        *differences([fold(line) for line in old], [fold(line) for line in new]),
+        (len(old), len(old), len(new), len(new)),
+    ]:
+        kept.update(zip(range(j, j1), range(i, i1), strict=True))
+        paired.update(zip(range(j1, j2), range(i1, i2), strict=False))
+        i, j = i2, j2
+    ends = [end for end in block.ends if end]
+    end = ends[0] if ends else _local_end(text, block.start, block.end)
+    pieces: list[str] = []
+    last = len(new) - 1
+    for index, line in enumerate(new):
+        own = kept.get(index)
+        pieces.append(found.write(line, paired.get(index)) if own is None else block.lines[own])
+        if own is not None and own < len(block.ends):
+            end = block.ends[own] or end
+        if index < last:
+            pieces.append(end)
+    no_final_end = len(block.ends) > 0 and block.ends[-1] == ""
+    if no_final_end and last > 0 and new[-1] == "":
+        pieces[-2] = ""
+    return "".join(pieces)
 
 
 # -- tiers
 
 
-def _eol_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
-    found = [_Found(at, at + len(old), old, new) for at in _occurrences(folded.text, old)]
-    short = old.removesuffix("\n")
-    if not found and short and short != old and folded.text.endswith(short):  # the file has no final line end
-        at = len(folded.text) - len(short)
-        found = [_Found(at, at + len(short), short, new.removesuffix("\n"))]
+def _as_is(line: str) -> str:
+    return line
+
+
+def _bare_end(line: str) -> str:
+    return line.rstrip(BLANKS)
+
+
+def _bare(line: str) -> str:
+    return line.strip(BLANKS)
+
+
+def _verbatim(line: str, _: int | None) -> str:
+    return line
+
+
+def _found(text: str, wanted: Sequence[str], fold: Callable[[str], str], *, partial: bool) -> list[Block]:
+    found = blocks.find(text, wanted, fold, partial=partial)
+    if found is None:
+        raise MatchError("ambiguous", "old_string has too little in it to be found. Add neighbouring lines to it.")
     return found
 
 
-def _blanks_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
-    if not old.strip():
-        return []
-    lines = old.split("\n")
-    bare = [line.rstrip(" \t") for line in lines]
-    pattern = r"[ \t]*\n".join(re.escape(line) for line in bare)
-    if len(lines) == 1 or bare[-1] == "":
-        pattern += "" if lines[-1] == "" else r"(?=[ \t]*(?:\n|\Z))"
-    found = list(re.finditer(pattern, folded.text))
-    return [_Found(m.start(), m.end(), old, new) for m in found] if old not in ("", "\n") else []
+def _lines_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Candidate]:
+    """Line endings, then trailing blanks."""
+    found = _found(text, old, _bare_end, partial=True)
+    same = [block for block in found if list(block.lines) == list(old)]
+    if same:
+        return [_Candidate("line endings", block, old, new, _as_is, _verbatim) for block in same]
+    return [_Candidate("trailing blanks", block, old, new, _bare_end, _verbatim) for block in found]
 
 
-def _numbers_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
-    bare_old = _without_numbers(old)
-    if bare_old is None or not bare_old.strip():
-        return []
-    bare_new = _without_numbers(new, sequence=False)
-    bare_new = new if bare_new is None else bare_new
-    for search in (_eol_tier, _blanks_tier, _typographic_tier):
-        if found := search(folded, bare_old, bare_new):
-            return found
+def _numbers_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Candidate]:
+    """Pasted whole lines, so that each must be a whole line of the file."""
+    for pattern in (_NUMBER, _KEEP_BLANK):
+        bare = _without_numbers(old, pattern)
+        if bare is None:
+            return []
+        found = _found(text, bare, _bare_end, partial=False)
+        if found:
+            bare_new = _new_without_numbers(new, pattern)
+            return [_Candidate("line numbers", block, bare, bare_new, _bare_end, _verbatim) for block in found]
     return []
 
 
-def _without_numbers(text: str, *, sequence: bool = True) -> str | None:
-    """The text without a line number on each of its lines; None when not every line has one, in sequence."""
-    lines = text.split("\n")
-    last = lines.pop() if lines[-1] == "" else None
-    found = [_NUMBERED.match(line) for line in lines]
-    if not lines or not all(found):
+def _without_numbers(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str] | None:
+    """The lines without their numbers; None unless every line has one, in sequence."""
+    numbered = lines[:-1] if lines[-1] == "" and len(lines) > 1 else lines
+    found = [pattern.match(line) for line in numbered]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) < len(numbered) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
-    numbers = [int(m.group(1)) for m in found if m]
-    steps = {b - a for a, b in zip(numbers, numbers[1:], strict=False)}
-    if sequence and steps - {1}:
-        return None
-    bare = [line[m.end() :] for line, m in zip(lines, found, strict=True) if m]
-    return "\n".join([*bare, *([""] if last is not None else [])])
+    bare = [line[match.end() :] for line, match in zip(numbered, found, strict=True) if match]
+    return [*bare, *lines[len(numbered) :]]
 
 
-def _typographic_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
-    text, wanted = folded.text.translate(_FOLDS), old.translate(_FOLDS)
-    out = []
-    for at in _occurrences(text, wanted):
-        own = folded.text[at : at + len(old)]
-        out.append(_Found(at, at + len(old), old, _like(own, old, new)))
-    return out or [_Found(m.start, m.end, m.old, m.new) for m in _blanks_tier(_Folded(text), wanted, new)]
+def _new_without_numbers(new: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
+    found = [pattern.match(line) for line in new]
+    filled = [match for line, match in zip(new, found, strict=True) if line.strip(BLANKS)]
+    if not any(filled):
+        return list(new)
+    if not all(filled):
+        raise MatchError(
+            "line_numbers",
+            "Some lines of new_string begin with a line number, some do not. Send both strings without line numbers.",
+        )
+    return [line[match.end() :] if match else line for line, match in zip(new, found, strict=True)]
 
 
-def _like(own: str, old: str, new: str) -> str:
-    """`new` with the marks that the file uses where the model used others, if each of the model's means one of them."""
-    mapping: dict[int, str] = {}
-    for theirs, ours in zip(old, own, strict=True):
-        if theirs != ours and mapping.setdefault(ord(theirs), ours) != ours:
-            return new
-    for theirs, ours in zip(old, own, strict=True):
-        if theirs == ours:
-            mapping.pop(ord(theirs), None)
-    return new.translate(mapping)
+def _typographic_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Candidate]:
+    if text.isascii() and all(line.isascii() for line in old):
+        return []
+    folded, wanted = typography.fold(text), [typography.fold(line) for line in old]
+    found: list[Block] | None = []
+    if len(wanted) == 1:
+        size = len(wanted[0])
+        places = islice(blocks.occurrences(folded, wanted[0]), _MOST_SHOWN + 1)
+        found = [Block(at, at + size, (text[at : at + size],), ()) for at in places]
+    if not found:
+        found = blocks.find(folded, wanted, _bare_end, partial=True, original=text)
+    candidates: list[_Candidate] = []
+    for block in found or ():
+        marks = typography.Marks(block.lines, old)
+
+        def write(line: str, index: int | None, block: Block = block, marks: typography.Marks = marks) -> str:
+            return marks.restore(line, *((None, None) if index is None else (old[index], block.lines[index])))
+
+        candidates.append(_Candidate("typographic", block, old, new, _bare_end, write))
+    return candidates
 
 
-def _indentation_tier(folded: _Folded, old: str, new: str) -> list[_Found]:
-    return [_Found(*found) for found in indentation.find(folded.text, old, new)]
+def _indentation_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Candidate]:
+    candidates: list[_Candidate] = []
+    for block in _found(text, old, _bare, partial=False):
+        mapping = indentation.learn(block.lines, old)
+        whole = indentation.extend(mapping, new) if mapping else None
+        if whole is None:
+            return []
+
+        def write(line: str, _: int | None, mapping: dict[str, str] = whole) -> str:
+            indent = indentation.indent_of(line)
+            return mapping.get(indent, indent) + line[len(indent) :]
+
+        candidates.append(_Candidate("indentation", block, old, new, _bare_end, write))
+    if len(candidates) == 1 and _has_twin(text, candidates[0].block, old):
+        return []
+    return candidates
 
 
-_TIERS: tuple[tuple[Tier, Callable[[_Folded, str, str], list[_Found]]], ...] = (
-    ("line endings", _eol_tier),
-    ("trailing blanks", _blanks_tier),
-    ("line numbers", _numbers_tier),
-    ("typographic", _typographic_tier),
-    ("indentation", _indentation_tier),
-)
+def _has_twin(text: str, block: Block, old: Sequence[str]) -> bool:
+    """Whether a nearly equal block stands elsewhere: it may be the one that was meant, and have drifted."""
+    line = count_ends(text, 0, block.start)
+    filled = [(index, _bare(part)) for index, part in enumerate(old) if part.strip(BLANKS)]
+    total = sum(len(core) for _, core in filled)
+    span = len(old)
+    near: dict[int, int] = {}
+    for start, weight in votes_for(text, old, whole=True).items():
+        if abs(start - line) >= span:
+            for shifted in (start - 2, start - 1, start, start + 1, start + 2):
+                near[shifted] = near.get(shifted, 0) + weight
+    return any(2 * weight >= total for weight in near.values())
+
+
+_TIERS = (_lines_tier, _numbers_tier, _typographic_tier, _indentation_tier)

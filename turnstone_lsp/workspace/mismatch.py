@@ -2,114 +2,192 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections import Counter
-from typing import Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
 
 from turnstone_lsp.errors import ToolError
+from turnstone_lsp.workspace.blocks import BLANKS, occurrences
+from turnstone_lsp.workspace.hunks import count_ends, line_end, line_start
+from turnstone_lsp.workspace.text import chop
 
-LIMIT = 1_950
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LIMIT = 1_900
+"""Bytes of UTF-8 that an error may have."""
 _CONTEXT = 3
-_LINE = 160
-_VISIBLE = str.maketrans({"\t": "→", " ": "·", "\u00a0": "⍽", "\r": "␍", "\u200b": "�"})
+_REGION = 12
+_EXCERPT = 100
+_MOST = 100
+"""Places of one line or word that are looked at for the nearest region."""
+_WORD = re.compile(r"\w{3,}")
+_VISIBLE = {"\t": "→", " ": "·", "\u00a0": "⍽", "\r": "␍", "\u200b": "<ZWSP>", "\ufeff": "<BOM>", "\f": "␌"}
 
-Code = Literal["not_found", "ambiguous"]
+Code = Literal["not_found", "ambiguous", "empty", "no_change", "line_numbers"]
 
 
 class MatchError(ToolError):
-    """An edit without its one place. `code` says which way; `lines` are the 1-based lines of equal matches."""
+    """An edit without its one place. code: why; lines: the 1-based lines of equal matches."""
 
     def __init__(self, code: Code, text: str, lines: tuple[int, ...] = ()) -> None:
-        super().__init__(text[:LIMIT])
+        super().__init__(_fitting(f"{code}: {text}"))
         self.code = code
         self.lines = lines
 
 
-def ambiguous(lines: list[int], near_line: int | None) -> MatchError:
+def _fitting(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= LIMIT else data[:LIMIT].decode("utf-8", "ignore") + " ..."
+
+
+def ambiguous(lines: Sequence[int], near_line: int | None, *, more: bool = False) -> MatchError:
     """Several equal matches, and nothing that chooses one."""
-    shown = ", ".join(map(str, lines[:20])) + (", ..." if len(lines) > 20 else "")
-    count = f"{len(lines)}{'+' if len(lines) >= 1_000 else ''}"
-    why = f" near_line {near_line} is equally near to two of them." if near_line is not None else ""
-    return MatchError(
-        "ambiguous",
-        f"ambiguous: old_string matches {count} places, at lines {shown}.{why} Add neighbouring lines to old_string "
-        "until it is unique, or give near_line. Nothing was changed.",
-        tuple(lines),
-    )
+    shown = ", ".join(map(str, lines[:20])) + (", ..." if more or len(lines) > 20 else "")
+    count = f"{len(lines)}{' or more' if more else ''}"
+    if near_line is None:
+        advice = "Add neighbouring lines to old_string until it is unique, or give near_line."
+    else:
+        advice = f"near_line {near_line} is equally near to two of them. Add neighbouring lines to old_string."
+    text = f"old_string stands in {count} places, at lines {shown}. {advice} Nothing was changed."
+    return MatchError("ambiguous", text, tuple(lines))
 
 
-def not_found(text: str, old: str, new: str, near_line: int | None) -> MatchError:
-    """No match: the nearest region, the first line that differs, and whether the edit was made already."""
-    parts = ["not_found: old_string is not in the file (0 matches). Nothing was changed."]
+def not_found(text: str, old: Sequence[str], new: Sequence[str], near_line: int | None) -> MatchError:
+    """No match: whether the edit was made already, the nearest region, and the first line that differs."""
+    parts = ["old_string is not in the file (0 matches). Nothing was changed."]
     applied = _already(text, old, new)
     if applied:
-        parts.append(f"The new text is already there: already applied at line {applied}?")
-    lines = text.split("\n")
-    wanted = old.removesuffix("\n").split("\n")
-    start = _nearest(lines, wanted, near_line)
-    if start is not None:
-        parts += _difference(lines, wanted, start)
-        parts.append(_region(lines, start, len(wanted)))
+        parts.append(f"new_string is already there: already applied at line {applied}?")
+    start = nearest(text, old, near_line)
+    if start is None:
+        parts.append("None of its lines or words is in the file. Check the path, and read the file again.")
     else:
-        parts.append("No line of it is in the file. Read the file again, and check the path.")
+        lines = _lines_from(text, start, len(old))
+        parts += _difference(lines, old)
+        parts.append("The nearest text in the file:")
+        parts += _region(text, start, lines)
+        if len(old) > 20:
+            parts.append("Smaller edits are easier to match.")
     return MatchError("not_found", "\n".join(parts))
 
 
-def _already(text: str, old: str, new: str) -> int | None:
-    bare = new.strip()
-    if len(bare) < 4 or bare in old:
+def _already(text: str, old: Sequence[str], new: Sequence[str]) -> int | None:
+    """The line at which the new text stands, if it is long enough to mean something and no part of the old one."""
+    bare = "\n".join(new).strip()
+    if len(bare) < 4 or bare in "\n".join(old):
         return None
-    at = text.find(new)
-    at = text.find(bare) if at < 0 else at
-    return text.count("\n", 0, at) + 1 if at >= 0 else None
+    for end in ("\n", "\r\n", "\r") if "\n" in bare else ("\n",):
+        at = text.find(bare.replace("\n", end))
+        if at >= 0:
+            return count_ends(text, 0, line_start(text, at)) + 1
+    return None
 
 
-def _nearest(lines: list[str], wanted: list[str], near_line: int | None) -> int | None:
-    """The 0-based line at which most lines of `wanted` would fall on their equals."""
-    places: dict[str, list[int]] = {}
-    for number, line in enumerate(lines):
-        places.setdefault(line.strip(), []).append(number)
+def nearest(text: str, wanted: Sequence[str], near_line: int | None) -> tuple[int, int] | None:
+    """The (line from 0, offset) at which most of the wanted lines would fall on their equals; else on their words."""
+    votes = votes_for(text, wanted, whole=True) or votes_for(text, wanted, whole=False)
+    if not votes:
+        return None
+    best = max(votes.values())
+    aim = near_line - 1 if near_line else 0
+    line = min((line for line, weight in votes.items() if weight == best), key=lambda line: (abs(line - aim), line))
+    return _offset_of(text, max(line, 0))
+
+
+def votes_for(text: str, wanted: Sequence[str], *, whole: bool) -> Counter[int]:
+    """Where a block could begin (line from 0), weighed by the characters of its lines that stand where they should.
+
+    whole: lines must be equal but for blanks at their ends; else it is enough that they hold the same longer words.
+    """
+    places: list[tuple[int, int, int]] = []  # offset, index of the wanted line, weight
+    if whole:
+        for index, line in _longest(wanted):
+            core = line.strip(BLANKS)
+            found = islice(occurrences(text, core), _MOST)
+            places += [(at, index, len(core)) for at in found if _is_line(text, at, core)]
+    else:
+        words = {word: index for index, line in _longest(wanted) for word in _WORD.findall(line)}
+        for word in sorted(words, key=len, reverse=True)[:20]:
+            places += [(at, words[word], len(word)) for at in islice(occurrences(text, word), _MOST)]
     votes: Counter[int] = Counter()
-    for offset, line in enumerate(wanted):
-        bare = line.strip()
-        found = places.get(bare, ()) if bare else ()
-        if len(found) <= 200:
-            weight = max(1, min(len(bare), 40))
-            for number in found:
-                votes[number - offset] += weight
-    if votes:
-        best = max(votes.values())
-        at_best = [start for start, count in votes.items() if count == best]
-        aim = (near_line or 1) - 1
-        return max(0, min(at_best, key=lambda start: (abs(start - aim), start)))
-    longest = max(wanted, key=lambda line: len(line.strip()))
-    sample = [line for line in lines if line.strip()][:20_000]
-    close = difflib.get_close_matches(longest, sample, 1, 0.6) if len(longest) < 500 and len(sample) < 5_000 else []
-    return max(0, lines.index(close[0]) - wanted.index(longest)) if close else None
+    number = counted = 0
+    for at, index, weight in sorted(places):
+        start = line_start(text, at)
+        number += count_ends(text, counted, start)
+        counted = start
+        votes[number - index] += weight
+    return votes
 
 
-def _difference(lines: list[str], wanted: list[str], start: int) -> list[str]:
-    for offset, line in enumerate(wanted):
-        number = start + offset
-        have = lines[number] if number < len(lines) else ""
-        if have.rstrip() != line.rstrip():
+def _longest(wanted: Sequence[str]) -> list[tuple[int, str]]:
+    """The lines with something in them, the fifty longest."""
+    filled = [(index, line) for index, line in enumerate(wanted) if line.strip(BLANKS)]
+    return sorted(filled, key=lambda item: -len(item[1]))[:50]
+
+
+def _is_line(text: str, at: int, core: str) -> bool:
+    start = line_start(text, at)
+    return chop(text[start : line_end(text, at)]).strip(BLANKS) == core
+
+
+def _offset_of(text: str, line: int) -> tuple[int, int]:
+    offset = 0
+    for number in range(line):
+        following = line_end(text, offset)
+        if following >= len(text):
+            return number, offset
+        offset = following
+    return line, offset
+
+
+def _lines_from(text: str, start: tuple[int, int], count: int) -> list[str]:
+    lines: list[str] = []
+    offset = start[1]
+    while offset < len(text) and len(lines) < count:
+        end = line_end(text, offset)
+        lines.append(chop(text[offset:end]))
+        offset = end
+    return lines
+
+
+def _difference(lines: Sequence[str], wanted: Sequence[str]) -> Iterable[str]:
+    """Nothing here knows the line's number: the region below shows it."""
+    for index, want in enumerate(wanted):
+        if index == len(wanted) - 1 and want == "":
+            return []
+        have = lines[index] if index < len(lines) else "(the file ends)"
+        if have != want:
+            same = min(len(have), len(want))
+            column = next((i for i in range(same) if have[i] != want[i]), same)
+            blanks = have.split() == want.split()
             return [
-                f"First difference at line {number + 1} (blanks made visible):",
-                f"  file:       {_visible(have)}",
-                f"  old_string: {_visible(line)}",
+                f"First difference, in line {index + 1} of old_string{' (only blanks differ)' if blanks else ''}:",
+                f"  file:       {_visible(have, column)}",
+                f"  old_string: {_visible(want, column)}",
             ]
-    for offset, line in enumerate(wanted):
-        if start + offset < len(lines) and lines[start + offset] != line:
-            return [f"Line {start + offset + 1} differs in its blanks: {_visible(lines[start + offset])}"]
     return []
 
 
-def _visible(line: str) -> str:
-    return line[:_LINE].translate(_VISIBLE) + ("…" if len(line) > _LINE else "")
+def _visible(line: str, column: int) -> str:
+    """The part of a line around a column, blanks made visible."""
+    first = max(0, column - _EXCERPT // 2)
+    part = line[first : first + _EXCERPT]
+    shown = "".join(_VISIBLE.get(char, char) for char in part)
+    return f"{'…' if first else ''}{shown}{'…' if first + _EXCERPT < len(line) else ''}"
 
 
-def _region(lines: list[str], start: int, count: int) -> str:
-    first = max(0, start - _CONTEXT)
-    last = min(len(lines), start + min(count, 12) + _CONTEXT)
-    shown = [f"{n + 1:6}\t{lines[n][:_LINE]}" for n in range(first, last)]
-    return "The nearest text in the file:\n" + "\n".join(shown)
+def _region(text: str, start: tuple[int, int], lines: Sequence[str]) -> Iterable[str]:
+    line, offset = start
+    before: list[str] = []
+    while offset and len(before) < _CONTEXT:
+        begin = line_start(text, offset - 1)
+        before.insert(0, chop(text[begin:offset]))
+        offset = begin
+    count = len(before) + min(len(lines), _REGION) + _CONTEXT
+    first = line - len(before) + 1
+    return [
+        f"{first + index:>5}\t{part[:_EXCERPT]}{'…' if len(part) > _EXCERPT else ''}"
+        for index, part in enumerate(_lines_from(text, (0, offset), count))
+    ]

@@ -7,85 +7,119 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from turnstone_lsp.workspace import hunks
+from turnstone_lsp.workspace import hunks, uris
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from turnstone_lsp.workspace.hunks import Hunk
+    from turnstone_lsp.workspace.hunks import Change, Hunk
     from turnstone_lsp.workspace.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one call adds to a proposal. about: for the model, once applied ("line 12, matched by indentation")."""
+    """What one call adds to a proposal.
+
+    edit: the range of the text before this call, and its replacement; about: what the model is told once the change is
+    in the file ("matched by indentation"); must_ask, notes: as in Proposal.
+    """
 
     call_id: str
-    about: str
-    before: str
-    after: str
+    edit: Change
+    about: str = ""
+    must_ask: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Proposal:
     """The change of one file by all calls of one batch: one review.
 
-    base: the text that it was made on, to which the approval is bound; result: the text if all of it is accepted;
-    must_ask: why it is asked about in every mode; notes: what the user should see before deciding.
+    path: the real path; display: how it is shown; base: the text that the change is made on and the approval is bound
+    to; steps: one for each call, each on top of the one before.
     """
 
     id: str
     path: Path
     display: str
     base: Snapshot
-    result: str
     steps: tuple[Step, ...] = ()
-    must_ask: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def uri(self) -> str:
         """The file's URI."""
-        return self.path.as_uri()
+        return uris.from_path(self.path)
 
     @property
     def call_ids(self) -> tuple[str, ...]:
         """The calls that made it, in order."""
         return tuple(step.call_id for step in self.steps)
 
+    @property
+    def must_ask(self) -> tuple[str, ...]:
+        """Why the user is asked about it in every mode."""
+        return tuple(dict.fromkeys(reason for step in self.steps for reason in step.must_ask))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should see before deciding."""
+        return tuple(dict.fromkeys(note for step in self.steps for note in step.notes))
+
     @cached_property
-    def base_lines(self) -> list[str]:
-        """The base as lines with their ends."""
-        return hunks.lines_of(self.base.text)
+    def changes(self) -> tuple[Change, ...]:
+        """What changes in the base, by characters."""
+        changes: tuple[Change, ...] = ()
+        for step in self.steps:
+            changes = hunks.compose(self.base.text, changes, replace(step.edit, calls=frozenset({step.call_id})))
+        return changes
+
+    @cached_property
+    def result(self) -> str:
+        """The text when all of it is accepted."""
+        return hunks.apply_changes(self.base.text, self.changes)
 
     @cached_property
     def hunks(self) -> tuple[Hunk, ...]:
-        """The places that change."""
-        return hunks.between(self.base_lines, hunks.lines_of(self.result))
+        """What changes in the base, by lines. Empty for an empty new file."""
+        return hunks.hunks_of(self.base.text, self.changes)
 
     def with_hunks(self, accepted: Collection[int]) -> str:
-        """The text with some of the hunks. All of them give `result`, none the base."""
-        return hunks.apply(self.base_lines, self.hunks, accepted)
+        """The text with some of the hunks, by index. All of them give `result`, none the base."""
+        if len(set(accepted)) == len(self.hunks):
+            return self.result
+        return hunks.apply_hunks(self.base.text, self.hunks, accepted)
 
     def diff(self) -> str:
-        """The whole change as a unified diff."""
+        """The whole change as a unified diff, never cut."""
         old = self.display if self.base.exists else "/dev/null"
-        return hunks.unified(self.base_lines, self.hunks, old, self.display)
+        return hunks.unified(self.base.text, self.hunks, old, self.display) or f"+++ {self.display} (empty)"
 
     def hunk_diff(self, index: int) -> str:
         """One hunk as a unified diff."""
-        return hunks.unified(self.base_lines, [self.hunks[index]], self.display, self.display)
+        return hunks.unified(self.base.text, [self.hunks[index]], self.display, self.display)
 
     @property
     def counts(self) -> tuple[int, int]:
-        """(lines added, lines removed)"""
+        """(lines added, lines removed)."""
         return sum(len(h.new) for h in self.hunks), sum(len(h.old) for h in self.hunks)
+
+    def line_now(self, line: int) -> int:
+        """Where a line of the base (1-based) is in the result: what a call that counts in the base means."""
+        moved = sum(len(h.new) - len(h.old) for h in self.hunks if h.end <= line - 1)
+        return line + moved
+
+    def step_alone(self, call_id: str) -> Proposal:
+        """One call's own change, on top of the calls before it: what its preview shows."""
+        index = self.call_ids.index(call_id)
+        before = replace(self, steps=self.steps[:index])
+        base = self.base if index == 0 else replace(self.base, text=before.result, exists=True)
+        return replace(self, base=base, steps=(self.steps[index],))
 
 
 @dataclass(slots=True)
 class Staging:
-    """The changes of one batch, one proposal for each file, each later call on top of the earlier ones."""
+    """The changes of one batch: one proposal for each file, each later call on top of the earlier ones."""
 
     _proposals: dict[Path, Proposal] = field(default_factory=dict)
 
@@ -93,43 +127,23 @@ class Staging:
         """What is pending for a file."""
         return self._proposals.get(path)
 
-    def stage(
-        self,
-        base: Snapshot,
-        display: str,
-        result: str,
-        *,
-        call_id: str,
-        about: str,
-        must_ask: tuple[str, ...] = (),
-        notes: tuple[str, ...] = (),
-    ) -> Proposal:
-        """Add one call's change. `base` counts only for the first call on the file. Returns that call's own change."""
-        before = self._proposals.get(base.path)
-        text = before.result if before else base.text
-        step = Step(call_id, about, text, result)
-        old = before or Proposal(secrets.token_hex(6), base.path, display, base, base.text)
-        whole = replace(
-            old,
-            result=result,
-            steps=(*old.steps, step),
-            must_ask=tuple(dict.fromkeys((*old.must_ask, *must_ask))),
-            notes=tuple(dict.fromkeys((*old.notes, *notes))),
-        )
-        self._proposals[base.path] = whole
-        return replace(whole, base=replace(whole.base, text=text), steps=(step,))
+    def stage(self, base: Snapshot, display: str, step: Step) -> Proposal:
+        """Add one call's change, which is made on `current(path).result`, or on the base if nothing is pending.
+
+        Returns the file's whole proposal.
+        """
+        pending = self._proposals.get(base.path) or Proposal(secrets.token_hex(6), base.path, display, base)
+        whole = self._proposals[base.path] = replace(pending, steps=(*pending.steps, step))
+        return whole
 
     def drop(self, call_id: str) -> None:
         """Take back the newest call's change: it was denied before anyone was asked."""
-        for path, proposal in self._proposals.items():
-            if proposal.steps[-1].call_id != call_id:
-                continue
-            rest = proposal.steps[:-1]
-            if rest:
-                self._proposals[path] = replace(proposal, result=proposal.steps[-1].before, steps=rest)
-            else:
-                del self._proposals[path]
-            return
+        for path, proposal in tuple(self._proposals.items()):
+            if proposal.call_ids[-1] == call_id:
+                if len(proposal.steps) > 1:
+                    self._proposals[path] = replace(proposal, steps=proposal.steps[:-1])
+                else:
+                    del self._proposals[path]
 
     def proposals(self) -> list[Proposal]:
         """The pending changes, in the order in which their files were first named."""

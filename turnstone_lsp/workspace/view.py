@@ -16,7 +16,9 @@ from turnstone_lsp.workspace.reads import ReadLog, digest
 from turnstone_lsp.workspace.snapshot import Fingerprint, Snapshot, TextFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
+    from typing import Any
 
     from turnstone_lsp.config.settings import EditSettings
     from turnstone_lsp.workspace.documents import OpenDocument, OpenDocuments
@@ -38,6 +40,8 @@ class Workspace:
         self.reads = ReadLog()
         self.staging = Staging()
         """The pending changes of the batch that is being prepared."""
+        self.after_edit: Callable[[Path], Coroutine[Any, Any, str]] | None = None
+        """Asked after each applied edit for what the model should know (new diagnostics); set by a front end."""
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._told: dict[Path, tuple[object, ...]] = {}
 
@@ -45,6 +49,7 @@ class Workspace:
         """The view of a sub-agent: the same files, documents and locks; reads of its own."""
         child = Workspace(self.roots, self.documents, self.editor, self.edits)
         child._locks = self._locks
+        child.after_edit = self.after_edit
         return child
 
     def begin_batch(self) -> None:

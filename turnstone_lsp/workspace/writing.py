@@ -1,8 +1,8 @@
 """Durable writes that keep what a file is: mode, owner, extended attributes, links.
 
 A file is replaced by a new one (temporary, fsync, rename, fsync of the folder). Where that would break something - a
-hard link, or an owner that we may not set - it is written in place, after both contents were put safe. A reader, and
-a start after a kill, find the old bytes or the new ones.
+hard link, an owner that we may not set, a folder that takes no new file - it is written in place, after both contents
+were put safe. A reader of a replaced file, and a start after a kill, find the old bytes or the new ones.
 """
 
 from __future__ import annotations
@@ -14,45 +14,58 @@ import os
 import secrets
 import stat
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.errors import ToolError
-from turnstone_lsp.workspace import opening, pending
+from turnstone_lsp.workspace import metadata_linux, metadata_macos, metadata_windows, opening, pending
 from turnstone_lsp.workspace.snapshot import Fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from types import ModuleType
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NEW_FILE |= getattr(os, "O_NOFOLLOW", 0)
-_UNSUPPORTED = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL, errno.ENOSYS}
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+_NO_LINKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.ENOSYS, errno.EMLINK}
+_NO_ROOM_IN_FOLDER = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NAME_BYTES = 200
+"""Of a file's name in that of its temporary file: most file systems take 255 bytes in all."""
 
 
 class MovedError(ToolError):
     """The file is not what it was when the change was approved; nothing was written."""
 
 
-def write(path: Path, data: bytes, expected: Fingerprint | None) -> Fingerprint:
-    """Put `data` into the file at a real path; its fingerprint afterwards. Blocks; for use in threads.
+def for_platform(name: str) -> ModuleType:
+    """The module that carries metadata over and puts files in place on a platform (sys.platform)."""
+    if name == "win32":
+        return metadata_windows
+    return metadata_macos if name == "darwin" else metadata_linux
 
-    expected: the file as it was when the change was approved, or None when it must not exist yet.
+
+_system = for_platform(sys.platform)
+
+
+def write(path: Path, pieces: Iterable[bytes], expected: Fingerprint | None) -> Fingerprint:
+    """Put bytes into the file at a real path; its fingerprint afterwards. Blocks; for use in threads.
+
+    Args:
+        path: The file. Folders that are missing above it are made.
+        pieces: The whole content. Gone through twice when the file is written in place.
+        expected: The file as it was just compared with what was approved; None when it must not exist yet.
 
     Raises:
         MovedError: It has changed, appeared or gone since. Nothing was written.
         ToolError: It cannot be written; the text says why. Nothing was written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _folder(path) as folder:
-            if expected is None:
-                _create(path, folder, data)
-            else:
-                _replace(path, folder, data, expected)
-        state = os.lstat(path)
+        with _made_folders(path), _folder(path) as folder:
+            sha256 = _replace(path, folder, pieces, expected) if expected else _create(path, folder, pieces)
+            state = os.stat(_name(path, folder), dir_fd=folder, follow_symlinks=False)
     except OSError as error:
         raise ToolError(f"{path} cannot be written: {error.strerror or error}. Nothing was changed.") from error
-    return Fingerprint(hashlib.sha256(data).hexdigest(), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    return Fingerprint(sha256, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 def remove(path: Path, expected: Fingerprint) -> None:
@@ -60,10 +73,24 @@ def remove(path: Path, expected: Fingerprint) -> None:
     try:
         with _folder(path) as folder:
             _check(path, folder, expected)
-            os.unlink(path.name if folder is not None else path, dir_fd=folder)
-            _sync_folder(folder)
+            os.unlink(_name(path, folder), dir_fd=folder)
+            _system.sync_folder(folder)
     except OSError as error:
         raise ToolError(f"{path} cannot be deleted: {error.strerror or error}.") from error
+
+
+@contextlib.contextmanager
+def _made_folders(path: Path) -> Iterator[None]:
+    """The folders above a file; those that were made go again when the body fails."""
+    missing = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for parent in missing:
+                parent.rmdir()
+        raise
 
 
 @contextlib.contextmanager
@@ -81,128 +108,125 @@ def _name(path: Path, folder: int | None) -> str:
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.ts-{secrets.token_hex(4)}")
+    name = os.fsencode(path.name)[:_NAME_BYTES].decode("utf-8", "ignore")
+    return path.with_name(f".{name}.ts-{secrets.token_hex(4)}")
 
 
-def _create(path: Path, folder: int | None, data: bytes) -> None:
+def _create(path: Path, folder: int | None, pieces: Iterable[bytes]) -> str:
     """A new file: whole under a temporary name first, then linked to its own, which must be free."""
     temporary = _temporary(path)
     with pending.recorded(path, temporary):
         try:
-            umask = _umask()
-            _fill(temporary, folder, data, 0o666 & ~umask)
+            descriptor = os.open(_name(temporary, folder), _NEW, 0o666, dir_fd=folder)
             try:
-                os.link(_name(temporary, folder), _name(path, folder), src_dir_fd=folder, dst_dir_fd=folder)
-            except FileExistsError:
-                raise MovedError(f"{path} has appeared since the change was approved; read it first.") from None
-            except OSError as error:
-                if error.errno not in _UNSUPPORTED:
-                    raise
-                _create_without_links(path, temporary, folder)
+                sha256 = _write_all(descriptor, pieces)
+                _system.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            _link(path, temporary, folder)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(_name(temporary, folder), dir_fd=folder)
-        _sync_folder(folder)
+            _drop(temporary, folder)
+        _system.sync_folder(folder)
+    return sha256
 
 
-def _create_without_links(path: Path, temporary: Path, folder: int | None) -> None:
-    """On a file system without hard links: claim the name, then rename over it."""
-    os.close(os.open(_name(path, folder), _NEW_FILE, 0o600, dir_fd=folder))
-    os.replace(_name(temporary, folder), _name(path, folder), src_dir_fd=folder, dst_dir_fd=folder)
+def _link(path: Path, temporary: Path, folder: int | None) -> None:
+    """Give the temporary file its name, if that is still free."""
+    try:
+        os.link(_name(temporary, folder), _name(path, folder), src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError:
+        raise MovedError(f"{path} has appeared since the change was approved. Nothing was written; read it.") from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links. Between these two calls another program can make the file.
+        if os.path.lexists(path):
+            raise MovedError(f"{path} has appeared since the change was approved; read it first.") from None
+        os.rename(_name(temporary, folder), _name(path, folder), src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _replace(path: Path, folder: int | None, data: bytes, expected: Fingerprint) -> None:
-    before = _check(path, folder, expected)
-    if not os.access(path, os.W_OK):
-        raise ToolError(f"{path} is read-only for you. Nothing was changed; change its permissions if you want that.")
+def _drop(temporary: Path, folder: int | None) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_name(temporary, folder), dir_fd=folder)
+
+
+def _replace(path: Path, folder: int | None, pieces: Iterable[bytes], expected: Fingerprint) -> str:
+    state = _check(path, folder, expected)
+    if not state.st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise ToolError(f"{path} is read-only. Nothing was changed; change its permissions if you want that.")
+    sha256 = None if state.st_nlink > 1 else _by_rename(path, folder, pieces, expected)
+    return sha256 or _in_place(path, folder, pieces, expected)
+
+
+def _by_rename(path: Path, folder: int | None, pieces: Iterable[bytes], expected: Fingerprint) -> str | None:
+    """Write a temporary file and put it in place; None when it could not be made like the original."""
     temporary = _temporary(path)
-    if before.st_nlink > 1:
-        _in_place(path, data, expected)
-        return
     with pending.recorded(path, temporary):
         try:
-            kept = _fill(temporary, folder, data, None, like=path, state=before)
-            if kept:
-                _check(path, folder, expected)
-                os.replace(_name(temporary, folder), _name(path, folder), src_dir_fd=folder, dst_dir_fd=folder)
-                _sync_folder(folder)
+            descriptor = os.open(_name(temporary, folder), _NEW, 0o600, dir_fd=folder)
+        except OSError as error:
+            if error.errno in _NO_ROOM_IN_FOLDER:
+                return None
+            raise
+        try:
+            try:
+                sha256 = _write_all(descriptor, pieces)
+                if not _made_alike(path, folder, descriptor):
+                    return None
+                _system.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            _check(path, folder, expected)
+            _system.replace(_name(temporary, folder), _name(path, folder), folder)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(_name(temporary, folder), dir_fd=folder)
-    if not kept:
-        _in_place(path, data, expected)
+            _drop(temporary, folder)
+        _system.sync_folder(folder)
+    return sha256
 
 
-def _fill(
-    temporary: Path,
-    folder: int | None,
-    data: bytes,
-    mode: int | None,
-    *,
-    like: Path | None = None,
-    state: os.stat_result | None = None,
-) -> bool:
-    """Make the temporary file, as like the original as may be; False when its owner cannot be kept."""
-    descriptor = os.open(_name(temporary, folder), _NEW_FILE, 0o600, dir_fd=folder)
+def _made_alike(path: Path, folder: int | None, target: int) -> bool:
+    source = os.open(_name(path, folder), os.O_RDONLY | _FLAGS, dir_fd=folder)
     try:
-        _write_all(descriptor, data)
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        elif like is not None and state is not None and not _copy_metadata(like, descriptor, state):
-            return False
-        os.fsync(descriptor)
+        return bool(_system.keep(source, target, os.fstat(source)))
+    finally:
+        os.close(source)
+
+
+def _in_place(path: Path, folder: int | None, pieces: Iterable[bytes], expected: Fingerprint) -> str:
+    """Write over the old bytes, once they and the new ones are safe in a record."""
+    descriptor = os.open(_name(path, folder), os.O_RDWR | _FLAGS, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            old = file.read()
+        with pending.recorded(path, None, pending.InPlace([old], pieces)):
+            _check(path, folder, expected)
+            try:
+                sha256 = _overwrite(descriptor, pieces)
+            except OSError:
+                _overwrite(descriptor, [old])
+                raise
     finally:
         os.close(descriptor)
-    return True
+    return sha256
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view[: 1 << 24]) :]
+def _overwrite(descriptor: int, pieces: Iterable[bytes]) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    sha256 = _write_all(descriptor, pieces)
+    os.ftruncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR))
+    _system.sync(descriptor)
+    return sha256
 
 
-def _copy_metadata(like: Path, descriptor: int, state: os.stat_result) -> bool:
-    mine = os.fstat(descriptor)
-    if (mine.st_uid, mine.st_gid) != (state.st_uid, state.st_gid):
-        try:
-            os.fchown(descriptor, state.st_uid, state.st_gid)
-        except PermissionError:
-            return False
-    os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
-    if hasattr(os, "listxattr"):
-        for name in _attributes(like):
-            try:
-                os.setxattr(descriptor, name, os.getxattr(like, name))
-            except OSError as error:
-                if error.errno not in _UNSUPPORTED:
-                    raise
-                if name.startswith(("user.", "system.posix_acl")):
-                    return False
-    return True
-
-
-def _attributes(path: Path) -> list[str]:
-    try:
-        return os.listxattr(path)
-    except OSError as error:
-        if error.errno in _UNSUPPORTED:
-            return []
-        raise
-
-
-def _in_place(path: Path, data: bytes, expected: Fingerprint) -> None:
-    old = path.read_bytes()
-    if hashlib.sha256(old).hexdigest() != expected.sha256:
-        raise moved(path)
-    with pending.recorded(path, None, pending.InPlace(old, data)):
-        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
-        try:
-            _write_all(descriptor, data)
-            os.ftruncate(descriptor, len(data))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _write_all(descriptor: int, pieces: Iterable[bytes]) -> str:
+    """Write the pieces; the SHA-256 of them in hex."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    return digest.hexdigest()
 
 
 def _check(path: Path, folder: int | None, expected: Fingerprint) -> os.stat_result:
@@ -215,26 +239,5 @@ def _check(path: Path, folder: int | None, expected: Fingerprint) -> os.stat_res
         raise MovedError(f"{path} is {opening.kind_name(state.st_mode)} now. Nothing was written.")
     known = (expected.dev, expected.ino, expected.size, expected.mtime_ns)
     if (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns) != known:
-        raise moved(path)
+        raise MovedError(f"{path} has changed since the change was approved. Nothing was written; read it again.")
     return state
-
-
-def moved(path: Path) -> MovedError:
-    """The file is no longer what the approval was for."""
-    return MovedError(f"{path} has changed since the change was approved. Nothing was written; read it again.")
-
-
-def _sync_folder(folder: int | None) -> None:
-    if folder is not None:
-        os.fsync(folder)
-
-
-def _umask() -> int:
-    """The process's umask. Python can only read it by setting it; Linux shows it without."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/self/status").read_text("ascii").splitlines():
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    umask = os.umask(0o022)
-    os.umask(umask)
-    return umask
