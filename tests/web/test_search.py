@@ -125,6 +125,6 @@ async def test_without_a_key_nothing_is_sent() -> None:
     internet = Internet({})
     async with internet.running():
         settings = ToolSettings(tavily_base_url=f"http://127.0.0.1:{internet.plain_port}")
-        with pytest.raises(ToolError, match="TAVILY_API_KEY.*tavily_api_key under"):
+        with pytest.raises(ToolError, match=r"TAVILY_API_KEY.*tavily_api_key under"):
             await tavily.search("q", max_results=5, topic="general", settings=settings)
     assert internet.requests == []

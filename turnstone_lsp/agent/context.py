@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from turnstone_lsp.tools.context import AgentKind as SubAgentKind
     from turnstone_lsp.workspace.view import Workspace
 
+_SETS = {"main": registry.TOOLS, "task": registry.TASK_AGENT_TOOLS, "plan": registry.AGENT_TOOLS}
 _TAINTING = frozenset({"web_fetch", "web_search"})
 """Tools whose results bring text of strangers into the conversation (C-16, C-22)."""
 
@@ -227,14 +228,17 @@ class AgentContext:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """The schemas that this agent's model is given. web_search is offered only with a key."""
-        sets = {"main": registry.TOOLS, "task": registry.TASK_AGENT_TOOLS, "plan": registry.AGENT_TOOLS}
         searching = bool(self.settings.tools.tavily_api_key)
-        return [t for t in sets[self.kind] if searching or t["function"]["name"] != "web_search"]
+        return [t for t in _SETS[self.kind] if searching or t["function"]["name"] != "web_search"]
 
     @property
     def tool_names(self) -> list[str]:
         """The names of those tools."""
         return [t["function"]["name"] for t in self.tools]
+
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool belongs to this agent's set, offered or not: web_search itself says which key it lacks."""
+        return any(t["function"]["name"] == name for t in _SETS[self.kind])
 
     def for_call(self, call_id: str) -> AgentContext:
         """The same view, handed to one call."""

@@ -118,8 +118,8 @@ class Pipeline:
         return Prepared(call, arguments, item, plan)
 
     async def _plan(self, call: ToolCall) -> tuple[dict[str, Any], Plan]:
-        offered = self._ctx.tool_names
-        if call.name not in offered:
+        if not self._ctx.has_tool(call.name):
+            offered = self._ctx.tool_names
             near = difflib.get_close_matches(call.name, offered, 1, 0.5)
             hint = f"Did you mean '{near[0]}'? " if near else ""
             raise ToolError(f"There is no tool '{call.name}' here. {hint}The tools are: {', '.join(offered)}.")

@@ -101,7 +101,8 @@ async def _page(url: CheckedUrl, ctx: ToolContext) -> WebPage:
     log.info("web_fetch %s", url.url)
     transport = GuardedTransport(proxy=ctx.settings.tools.web_proxy)
     try:
-        return await read_page(await fetch(url.url, transport=transport, may_follow=_same_site), ctx.html)
+        fetched = await fetch(url.url, transport=transport, may_follow=_same_site)
+        return await read_page(fetched, lambda: ctx.html)
     except ElsewhereError as error:
         raise ToolError(
             f"web_fetch: {url.url} redirects to another host: {visible(error.url)}\n"

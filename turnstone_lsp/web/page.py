@@ -11,6 +11,8 @@ from turnstone_lsp.web import decoding
 from turnstone_lsp.web.errors import WebError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from turnstone_lsp.sandbox.html import HtmlChild
     from turnstone_lsp.web.fetch import Fetched
 
@@ -26,14 +28,14 @@ class WebPage:
     """The page was longer than what is fetched."""
 
 
-async def read_page(fetched: Fetched, child: HtmlChild) -> WebPage:
-    """The text of a fetched page. Raises WebError when there is none."""
+async def read_page(fetched: Fetched, child: Callable[[], HtmlChild]) -> WebPage:
+    """The text of a fetched page; `child` is called for HTML only. Raises WebError when there is no text."""
     codec = decoding.charset(fetched.body, fetched.charset, fetched.media_type)
     if decoding.is_binary(fetched.body, codec):
         raise WebError("The URL leads to binary data, not to text. Only HTML, text, JSON and XML are read.")
     title = ""
     if decoding.is_html(fetched.body, fetched.media_type):
-        extracted = await child.extract(fetched.body, fetched.url, codec)
+        extracted = await child().extract(fetched.body, fetched.url, codec)
         title, text = extracted.title, extracted.text
     else:
         text = await asyncio.to_thread(decoding.decode, fetched.body, codec)
