@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _LARGEST_BLOCK = 2_000
-"""Characters; a longer paragraph is cut into pieces of this length."""
+"""Characters."""
 GAP = "[…]"
 _COST = len(f"\n\n{GAP}\n\n".encode())
 
@@ -19,8 +19,8 @@ _COST = len(f"\n\n{GAP}\n\n".encode())
 def excerpt(text: str, question: str, budget: int) -> tuple[str, int]:
     """`text` in at most `budget` bytes of UTF-8, and the number of its characters that were left out.
 
-    Whole paragraphs, in their order, with a mark where some are missing: a third of the budget goes to the beginning,
-    the rest to the paragraphs that hold the rarest words of the question, then to what follows the beginning.
+    Paragraphs, or lines of long ones, in their order, with a mark where some are missing: a third of the budget goes
+    to the beginning, the rest to those that hold the rarest words of the question, then to what follows the beginning.
     """
     if len(text.encode()) <= budget:
         return text, 0
@@ -49,8 +49,17 @@ def _fitting(order: Iterable[int], costs: Sequence[int], room: int, *, whole_run
 
 
 def _blocks(text: str, length: int) -> list[str]:
-    paragraphs = (p.strip() for p in re.split(r"\n\s*\n", text))
-    return [p[at : at + length] for p in paragraphs for at in range(0, len(p), length)]
+    """The text in pieces of at most `length` characters, cut between paragraphs, else lines, else anywhere."""
+    blocks: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        block = ""
+        for line in paragraph.split("\n"):
+            if block and len(block) + len(line) >= length:
+                blocks.append(block)
+                block = ""
+            block = f"{block}\n{line}" if block else line
+        blocks.append(block)
+    return [block[at : at + length] for block in blocks for at in range(0, len(block), length)]
 
 
 def _scores(blocks: list[str], question: str) -> list[float]:
