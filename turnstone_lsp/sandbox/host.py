@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
 def module_folders() -> list[str]:
     """Where the host finds our package and its libraries beside its own: never the working folder."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [_PACKAGE_PARENT, *(folder for folder in named if os.path.isabs(folder))]
+    return [_PACKAGE_PARENT, *(folder for folder in named if Path(folder).is_absolute())]
 
 
 class Host:

@@ -90,7 +90,7 @@ def _held(code: str, level: str, readable: list[str]) -> bool:
         return 0
 
     answer = _call(attempt, {"timeout": 5}, level, readable)
-    return answer["how"] == "error"
+    return bool(answer["how"] == "error")
 
 
 def _call(

@@ -8,11 +8,67 @@ import sys
 from typing import Any
 
 _BLOCKS = frozenset(
-    "address article aside blockquote br dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr li main "
-    "nav ol p pre section table td th tr ul".split()  # noqa: SIM905 - a list of words is read more easily so
+    (
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "br",
+            "dd",
+            "div",
+            "dl",
+            "dt",
+            "figcaption",
+            "figure",
+        ),
+        *(
+            "footer",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "header",
+            "hr",
+            "li",
+            "main",
+            "nav",
+            "ol",
+            "p",
+        ),
+        *(
+            "pre",
+            "section",
+            "table",
+            "td",
+            "th",
+            "tr",
+            "ul",
+        ),
+    )
 )
 _DROPPED = frozenset(
-    "script style noscript template iframe object embed svg canvas form button input select".split()  # noqa: SIM905 - as above
+    (
+        *(
+            "script",
+            "style",
+            "noscript",
+            "template",
+            "iframe",
+            "object",
+            "embed",
+            "svg",
+            "canvas",
+            "form",
+        ),
+        *(
+            "button",
+            "input",
+            "select",
+        ),
+    )
 )
 _SHORT = 200
 """Characters of the main part below which the whole body is taken instead."""

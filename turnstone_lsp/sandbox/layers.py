@@ -11,7 +11,7 @@ import os
 import platform
 import resource
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,36 +130,51 @@ def _allow(ruleset: int, path: str) -> None:
 
 # -- seccomp
 
-_X86 = {
-    "arch": 0xC000003E,
-    "allow": (
+
+class _Calls(NamedTuple):
+    """One machine's system call numbers. allow: always; files: looking at and reading files."""
+
+    arch: int
+    allow: tuple[int, ...]
+    files: tuple[int, ...]
+    openat: int
+    tgkill: int
+    prlimit64: int
+    ioctl: int
+    clone: int
+    clone3: int
+
+
+_X86 = _Calls(
+    0xC000003E,
+    (
         *(0, 1, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 19, 20, 24, 25, 28, 32, 35, 39, 60, 63, 72, 79, 96, 97, 98),
         *(99, 100, 102, 104, 107, 108, 110, 131, 186, 201, 202, 204, 218, 228, 229, 230, 231, 271, 273, 309, 318, 324),
         334,
     ),
-    "files": (4, 6, 21, 89, 217, 262, 267, 269, 332, 439),
-    "openat": 257,
-    "tgkill": 234,
-    "prlimit64": 302,
-    "ioctl": 16,
-    "clone": 56,
-    "clone3": 435,
-}
-_ARM = {
-    "arch": 0xC00000B7,
-    "allow": (
+    (4, 6, 21, 89, 217, 262, 267, 269, 332, 439),
+    openat=257,
+    tgkill=234,
+    prlimit64=302,
+    ioctl=16,
+    clone=56,
+    clone3=435,
+)
+_ARM = _Calls(  # not run
+    0xC00000B7,
+    (
         *(17, 23, 25, 57, 62, 63, 64, 65, 66, 67, 73, 80, 93, 94, 96, 98, 99, 101, 113, 114, 115, 122, 123, 124, 132),
         *(134, 135, 139, 153, 160, 163, 165, 169, 172, 173, 174, 175, 176, 177, 178, 179, 214, 215, 216, 222, 226, 233),
         *(278, 283, 293),
     ),
-    "files": (48, 61, 78, 79, 291, 439),
-    "openat": 56,
-    "tgkill": 131,
-    "prlimit64": 261,
-    "ioctl": 29,
-    "clone": 220,
-    "clone3": 435,
-}
+    (48, 61, 78, 79, 291, 439),
+    openat=56,
+    tgkill=131,
+    prlimit64=261,
+    ioctl=29,
+    clone=220,
+    clone3=435,
+)
 _MACHINES = {"x86_64": _X86, "aarch64": _ARM}
 
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
@@ -178,34 +193,34 @@ def seccomp_program(*, files: bool) -> bytes:
         raise OSError(f"no system call table for {platform.machine()}")
     code: list[tuple[int, int, int, int]] = [
         (_LD, 0, 0, 4),  # architecture first: 32-bit calls have other numbers
-        (_JEQ, 1, 0, numbers["arch"]),
+        (_JEQ, 1, 0, numbers.arch),
         (_RET, 0, 0, _KILL),
         (_LD, 0, 0, 0),
         (_JGE, 0, 1, 0x40000000),  # x32
         (_RET, 0, 0, _KILL),
     ]
-    answers = {numbers["ioctl"]: _ENOTTY, numbers["clone"]: _EAGAIN, numbers["clone3"]: _ENOSYS}
+    answers = {numbers.ioctl: _ENOTTY, numbers.clone: _EAGAIN, numbers.clone3: _ENOSYS}
     for number, answer in answers.items():
         code += [(_JEQ, 0, 1, number), (_RET, 0, 0, answer)]
     pid = os.getpid()
     code += [
-        (_JEQ, 0, 4, numbers["tgkill"]),
+        (_JEQ, 0, 4, numbers.tgkill),
         (_LD, 0, 0, 16),
         (_JEQ, 0, 1, pid),
         (_RET, 0, 0, _ALLOW),
         (_RET, 0, 0, _EPERM),
     ]
     code += [  # only its own limits, and only to read them
-        (_JEQ, 0, 8, numbers["prlimit64"]),
+        (_JEQ, 0, 8, numbers.prlimit64),
         *((_LD, 0, 0, 16), (_JEQ, 0, 5, 0), (_LD, 0, 0, 32), (_JEQ, 0, 3, 0), (_LD, 0, 0, 36), (_JEQ, 0, 1, 0)),
         (_RET, 0, 0, _ALLOW),
         (_RET, 0, 0, _EPERM),
     ]
-    allowed: tuple[int, ...] = numbers["allow"]
+    allowed = numbers.allow
     if files:
-        code += [(_JEQ, 0, 4, numbers["openat"]), (_LD, 0, 0, 32), (_JSET, 0, 1, _WRITING), (_RET, 0, 0, _EPERM)]
+        code += [(_JEQ, 0, 4, numbers.openat), (_LD, 0, 0, 32), (_JSET, 0, 1, _WRITING), (_RET, 0, 0, _EPERM)]
         code += [(_RET, 0, 0, _ALLOW)]
-        allowed += numbers["files"]
+        allowed += numbers.files
     for number in allowed:
         code += [(_JEQ, 0, 1, number), (_RET, 0, 0, _ALLOW)]
     code.append((_RET, 0, 0, _EPERM))

@@ -49,12 +49,14 @@ def run(request: dict[str, Any]) -> int:
     code = str(request["code"])
     linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
     tree = ast.parse(code, _NAME)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     scope: dict[str, Any] = {**NAMESPACE, "__name__": "__main__"}
     sys.excepthook = sys.__excepthook__
     try:
         exec(compile(tree, _NAME, "exec"), scope)  # noqa: S102 - this is the sandbox
-        if last is not None:
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), _NAME, "eval"), scope)  # noqa: S307 - as above
             if value is not None:
                 print(value)
