@@ -6,9 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+# The same cases on every run in CI, so that a red run is about the change; fresh ones on every run by hand.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("hand", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "hand")
 
 
 @pytest.fixture(autouse=True)

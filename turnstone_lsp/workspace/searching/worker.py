@@ -138,12 +138,12 @@ def as_text(data: bytes, encoding: str = "utf-8") -> str:
 
 def add(found: Found, name: str, text: str, pattern: re.Pattern[str]) -> None:
     """Search one text and add what it holds."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         if pattern.search(text.replace("\0", "\n")):
             found.binary.append(name)
         return
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
     last = len(text) - text.endswith("\n") - (not text)
     hits, room = FileHits(name), found.room()
     at, line, counted = 0, 1, 0
