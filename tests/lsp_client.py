@@ -1,4 +1,7 @@
-"""A raw LSP client over stdio: it speaks bytes, so that a test can send anything, and keeps all it got."""
+"""A raw LSP client: it speaks bytes, so that a test can send anything, and keeps all it got.
+
+`lsp_client` connects it to a real `turnstone-lsp` process, `connected` to a server in this process over a socket.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,22 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
 
-PATIENCE = 10.0
+PATIENCE = 30.0
+PROFILES = Path(__file__).parent / "lsp" / "profiles"
+
+
+def profile(name: str) -> dict[str, Any]:
+    """What a real editor says in its initialize request: clientInfo and capabilities."""
+    found: dict[str, Any] = json.loads((PROFILES / f"{name}.json").read_text("utf-8"))
+    return found
 
 
 class RpcError(Exception):
@@ -25,24 +36,25 @@ class RpcError(Exception):
 
 
 class LspClient:
-    """One connection to a real `turnstone-lsp` process."""
+    """One connection."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.received: list[dict[str, Any]] = []
         self.handlers: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self.documents: dict[str, dict[str, Any]] = {}
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self.process: asyncio.subprocess.Process | None = None
+        self.server: Any = None
+        self._reader, self._writer = reader, writer
+        self._waiting: dict[Any, asyncio.Future[Any]] = {}
         self._next = 0
         self._news = asyncio.Event()
-        self._reading = asyncio.create_task(self._read())
         self._answering: set[asyncio.Task[None]] = set()
+        self._reading = asyncio.create_task(self._read())
 
     # -- sending
 
     def send_bytes(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
+        self._writer.write(data)
 
     def send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -68,7 +80,7 @@ class LspClient:
     # -- receiving
 
     async def until(self, found: Callable[[], Any]) -> Any:
-        """Wait until a condition on what was received holds; its value."""
+        """Wait until a condition holds on what was received (or on the disk); its value."""
         async with asyncio.timeout(PATIENCE):
             while not (value := found()):
                 self._news.clear()
@@ -79,14 +91,41 @@ class LspClient:
     def all(self, method: str) -> list[dict[str, Any]]:
         return [m.get("params") or {} for m in self.received if m.get("method") == method]
 
-    async def _read(self) -> None:
-        reader = self.process.stdout
-        assert reader is not None
-        with contextlib.suppress(asyncio.IncompleteReadError):
+    def events(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """The event stream so far."""
+        events = [e for params in self.all("turnstone/update") for e in params["events"]]
+        return [e for e in events if kind in (None, e["type"])]
+
+    async def prompt(self, kind: str | None = None) -> dict[str, Any]:
+        """An open question of the kind, as soon as there is one."""
+        async with asyncio.timeout(PATIENCE):
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
+                for found in await self.command("turnstone.pending"):
+                    if kind in (None, found["kind"]):
+                        return dict(found)
+                await asyncio.sleep(0.02)
+
+    async def answer(self, kind: str, decision: str, **more: Any) -> dict[str, Any]:
+        """Answer a question by its id, as a user without a plugin does; the question."""
+        found = await self.prompt(kind)
+        assert await self.command("turnstone.answer", promptId=found["promptId"], decision=decision, **more) == {
+            "resolved": True
+        }
+        return found
+
+    async def idle(self) -> dict[str, Any]:
+        """The current session's state when no turn runs any more."""
+        async with asyncio.timeout(PATIENCE):
+            while (state := await self.command("turnstone.state"))["state"] != "idle":  # noqa: ASYNC110 - asked, not told
+                await asyncio.sleep(0.02)
+        return dict(state)
+
+    async def _read(self) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await self._reader.readuntil(b"\r\n\r\n")
                 length = int(head.split(b":")[1].split(b"\r")[0])
-                self._take(json.loads(await reader.readexactly(length)))
+                self._take(json.loads(await self._reader.readexactly(length)))
 
     def _take(self, message: dict[str, Any]) -> None:
         self.received.append(message)
@@ -129,51 +168,62 @@ class LspClient:
         identifier = {"uri": uri, "version": document["version"]}
         self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [{"text": text}]})
 
+    def close_document(self, uri: str) -> None:
+        del self.documents[uri]
+        self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
     def apply_edit(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What an editor does with workspace/applyEdit: versions checked, changes told."""
-        for change in params["edit"].get("documentChanges") or [
-            {"textDocument": {"uri": u, "version": None}, "edits": e}
-            for u, e in params["edit"].get("changes", {}).items()
-        ]:
+        """What an editor does with workspace/applyEdit: versions checked, changes told. Positions: UTF-16 or ASCII."""
+        edit = params["edit"]
+        changes = edit.get("documentChanges") or [
+            {"textDocument": {"uri": uri, "version": None}, "edits": edits}
+            for uri, edits in edit.get("changes", {}).items()
+        ]
+        for change in changes:
             uri, version = change["textDocument"]["uri"], change["textDocument"]["version"]
             document = self.documents[uri]
             if version is not None and version != document["version"]:
-                return {"applied": False, "failureReason": "version"}
-            text = document["text"]
-            for edit in sorted(change["edits"], key=lambda e: e["range"]["start"]["line"], reverse=True):
-                begin, end = (_offset(text, edit["range"][w]) for w in ("start", "end"))
-                text = text[:begin] + edit["newText"] + text[end:]
-            self.change(uri, text)
+                return {"applied": False, "failureReason": "the version is another one"}
+            self.change(uri, edited(document["text"], change["edits"]))
         return {"applied": True}
 
     # -- life
 
     async def initialize(self, root: Path, capabilities: dict[str, Any], **options: Any) -> dict[str, Any]:
+        """With the capabilities, or with a profile's whole `{clientInfo, capabilities}`."""
+        about = capabilities if "capabilities" in capabilities else {"capabilities": capabilities}
         params = {
             "processId": os.getpid(),
             "rootUri": root.as_uri(),
             "workspaceFolders": [{"uri": root.as_uri(), "name": root.name}],
-            "capabilities": capabilities,
             "initializationOptions": options or None,
+            **about,
         }
         result: dict[str, Any] = await self.request("initialize", params)
         self.notify("initialized", {})
         return result
 
     async def close(self) -> None:
-        if self.process.returncode is None:
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(self.request("shutdown"), 10)
-                self.notify("exit")
-            with contextlib.suppress(Exception):
-                assert self.process.stdin is not None
-                self.process.stdin.close()
-            try:
-                await asyncio.wait_for(self.process.wait(), 10)
-            except TimeoutError:
-                self.process.kill()
-                await self.process.wait()
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.request("shutdown"), 10)
+            self.notify("exit")
         self._reading.cancel()
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(self._reading, *self._answering, return_exceptions=True)
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+
+def edited(text: str, edits: list[dict[str, Any]]) -> str:
+    """A text after LSP edits."""
+    for edit in sorted(
+        edits, key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True
+    ):
+        begin, end = (_offset(text, edit["range"][where]) for where in ("start", "end"))
+        text = text[:begin] + edit["newText"] + text[end:]
+    return text
 
 
 def _offset(text: str, position: dict[str, int]) -> int:
@@ -184,7 +234,7 @@ def _offset(text: str, position: dict[str, int]) -> int:
 
 @contextlib.asynccontextmanager
 async def lsp_client(cwd: Path, **env: str) -> AsyncIterator[LspClient]:
-    """Start the installed server and connect; ended at the end."""
+    """A client of the installed server, as an editor starts it; ended at the end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -195,8 +245,42 @@ async def lsp_client(cwd: Path, **env: str) -> AsyncIterator[LspClient]:
         env={**os.environ, **env},
         limit=1 << 26,
     )
-    client = LspClient(process)
+    assert process.stdout is not None
+    assert process.stdin is not None
+    client = LspClient(process.stdout, process.stdin)
+    client.process = process
     try:
         yield client
     finally:
         await client.close()
+        try:
+            await asyncio.wait_for(process.wait(), 10)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def connected() -> AsyncIterator[LspClient]:
+    """A client of a server in this process: the same bytes over a socket, without the start of a process."""
+    from turnstone_lsp.lsp.server import TurnstoneServer
+    from turnstone_lsp.lsp.transport import Writer, read_messages
+
+    ours, theirs = socket.socketpair()
+    server = TurnstoneServer()
+    server.protocol.on_exit = lambda _: None
+    server.connection.writer = Writer(theirs.fileno(), lambda: None)
+    server.protocol.set_writer(server.connection.writer)
+    reading = asyncio.create_task(read_messages(server.protocol.receive, theirs.makefile("rb", buffering=0)))
+    client = LspClient(*await asyncio.open_connection(sock=ours, limit=1 << 26))
+    client.server = server
+    try:
+        yield client
+    finally:
+        await client.close()
+        await server.app.close()
+        await server.connection.close()
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        server.connection.writer.close()
+        theirs.close()

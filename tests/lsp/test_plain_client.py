@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lsp_client import LspClient, RpcError, lsp_client
+from lsp_client import LspClient, RpcError, connected, lsp_client
 from model_server import StubServer
 
 if TYPE_CHECKING:
@@ -42,15 +42,6 @@ async def minimal(client: LspClient, project: Path, **handlers: Any) -> None:
     await client.initialize(project, MINIMAL, trusted=True)
 
 
-async def pending(client: LspClient) -> dict[str, Any]:
-    """The open question, as soon as there is one."""
-    while True:
-        prompts = await client.command("turnstone.pending")
-        if prompts:
-            return dict(prompts[0])
-        await asyncio.sleep(0.02)
-
-
 async def ended(client: LspClient) -> dict[str, Any]:
     def end() -> Any:
         return [p["value"] for p in client.all("$/progress") if p["value"]["kind"] == "end"]
@@ -74,7 +65,7 @@ async def test_a_denial_with_feedback_by_answer_reaches_the_model(project: Path,
     async with lsp_client(project) as client:
         await minimal(client, project)
         await client.command("turnstone.ask", text="go")
-        prompt = await pending(client)
+        prompt = await client.prompt()
         assert "touch made" in prompt["text"]
         answer = {"promptId": prompt["promptId"], "decision": "deny", "feedback": "use mktemp"}
         assert await client.command("turnstone.answer", **answer) == {"resolved": True}
@@ -107,7 +98,7 @@ async def test_an_instant_null_is_no_approval(project: Path, stub: StubServer) -
     async with lsp_client(project) as client:
         await minimal(client, project, **{"window/showMessageRequest": lambda _: None})
         await client.command("turnstone.ask", text="go")
-        prompt = await pending(client)
+        prompt = await client.prompt()
         await client.until(lambda: client.all("window/showMessage"))
         assert not (project / "made").exists()
         await client.command("turnstone.answer", promptId=prompt["promptId"], decision="allow")
@@ -125,7 +116,7 @@ async def test_an_approved_edit_of_an_open_unsaved_buffer(project: Path, stub: S
         uri = client.open(path, "x = 1\n")
         client.change(uri, "x = 2\n# mine\n")
         await client.command("turnstone.ask", text="go")
-        prompt = await pending(client)
+        prompt = await client.prompt()
         assert "+x = 3" in prompt["text"]
         assert client.documents[uri]["text"] == "x = 2\n# mine\n"
         await client.command("turnstone.answer", promptId=prompt["promptId"], decision="accept")
@@ -143,7 +134,7 @@ async def test_an_approved_edit_of_a_closed_file(project: Path, stub: StubServer
     async with lsp_client(project) as client:
         await minimal(client, project)
         await client.command("turnstone.ask", text="go")
-        prompt = await pending(client)
+        prompt = await client.prompt()
         assert path.read_bytes() == b"x = 1\r\n"
         await client.command("turnstone.answer", promptId=prompt["promptId"], decision="accept")
         await ended(client)
@@ -159,7 +150,7 @@ async def test_cancel_in_the_middle_of_bash_leaves_no_process(project: Path, stu
     async with lsp_client(project) as client:
         await minimal(client, project)
         await client.command("turnstone.ask", text="go")
-        prompt = await pending(client)
+        prompt = await client.prompt()
         await client.command("turnstone.answer", promptId=prompt["promptId"], decision="allow")
         pid = await client.until(lambda: (project / "pid").exists() and (project / "pid").read_text().strip())
         token = client.all("$/progress")[0]["token"]
@@ -182,21 +173,13 @@ async def test_a_plan_is_reviewed_and_annotated(project: Path, stub: StubServer)
     async with lsp_client(project) as client:
         await minimal(client, project)
         await client.command("turnstone.ask", text="go")
-        await client.command("turnstone.answer", promptId=(await pending(client))["promptId"], decision="allow")
-        prompt = await client.until_prompt("plan") if hasattr(client, "until_prompt") else await _prompt(client, "plan")
+        await client.command("turnstone.answer", promptId=(await client.prompt())["promptId"], decision="allow")
+        prompt = await client.prompt("plan")
         assert "1. do it" in prompt["text"]
         answer = {"decision": "annotate", "feedback": "skip the second step"}
         await client.command("turnstone.answer", promptId=prompt["promptId"], **answer)
         await ended(client)
     assert "skip the second step" in tool_results(stub)[0]
-
-
-async def _prompt(client: LspClient, kind: str) -> dict[str, Any]:
-    while True:
-        found = [p for p in await client.command("turnstone.pending") if p["kind"] == kind]
-        if found:
-            return dict(found[0])
-        await asyncio.sleep(0.02)
 
 
 async def test_a_task_that_edits(project: Path, stub: StubServer) -> None:
@@ -207,8 +190,8 @@ async def test_a_task_that_edits(project: Path, stub: StubServer) -> None:
     async with lsp_client(project) as client:
         await minimal(client, project)
         await client.command("turnstone.ask", text="go")
-        await client.command("turnstone.answer", promptId=(await pending(client))["promptId"], decision="allow")
-        prompt = await _prompt(client, "edits")
+        await client.command("turnstone.answer", promptId=(await client.prompt())["promptId"], decision="allow")
+        prompt = await client.prompt("edit")
         await client.command("turnstone.answer", promptId=prompt["promptId"], decision="accept")
         await ended(client)
     assert (project / "made.txt").read_text() == "made\n"
@@ -238,7 +221,7 @@ async def test_a_client_with_neither_gets_its_answer_by_wait(project: Path, stub
         await client.initialize(project, {}, trusted=True)
         client.open(path, "x = 1\n")
         answer = await client.command("turnstone.ask", text="go", wait=True)
-        assert answer["text"] == "All is done."
+        assert answer == "All is done."
     assert "applyEdit" in tool_results(stub)[1]
     assert path.read_text() == "x = 1\n"
 
@@ -249,7 +232,7 @@ async def test_a_cancelled_wait_stops_the_turn(project: Path, stub: StubServer) 
         await client.initialize(project, {}, trusted=True)
         ask = {"command": "turnstone.ask", "arguments": [{"text": "go", "wait": True}]}
         ident, future = client.begin("workspace/executeCommand", ask)
-        while (await client.command("turnstone.state"))["state"] != "running":
+        while (await client.command("turnstone.state"))["state"] != "running":  # noqa: ASYNC110 - asked, not told
             await asyncio.sleep(0.02)
         client.notify("$/cancelRequest", {"id": ident})
         with pytest.raises(RpcError) as caught:
@@ -264,7 +247,7 @@ async def test_a_cancelled_wait_stops_the_turn(project: Path, stub: StubServer) 
         ("turnstone.ask", [{}], "text"),
         ("turnstone.ask", [{"text": "  "}], "text"),
         ("turnstone.ask", [{"text": "x", "wiat": True}], "did you mean 'wait'"),
-        ("turnstone.ask", ["x"], "one object"),
+        ("turnstone.ask", [1], "one object"),
         ("turnstone.sopt", [], "turnstone.stop"),
         ("turnstone.setMode", [{"mode": "yolo"}], "ask, edit, plan, auto"),
         ("turnstone.resumeSession", [{"sessionId": "nope"}], "no session nope"),
@@ -273,7 +256,7 @@ async def test_a_cancelled_wait_stops_the_turn(project: Path, stub: StubServer) 
 async def test_wrong_arguments_name_themselves(
     project: Path, stub: StubServer, command: str, arguments: list[Any], words: str
 ) -> None:
-    async with lsp_client(project) as client:
+    async with connected() as client:
         await minimal(client, project)
         with pytest.raises(RpcError, match=words):
             await client.request("workspace/executeCommand", {"command": command, "arguments": arguments})

@@ -18,6 +18,7 @@ from turnstone_lsp.memory.sessions import title_of
 from turnstone_lsp.workspace import undoing
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from turnstone_lsp.agent.context import AgentContext
@@ -59,10 +60,17 @@ class Session:
         """The turn that runs, if one does."""
         return self._turn if self._turn and self._turn.running else None
 
-    def start(self, text: str, context: EditorContext | None = None) -> Turn:
+    def start(
+        self,
+        text: str,
+        context: EditorContext | None = None,
+        *,
+        first: Callable[[], Awaitable[None]] | None = None,
+    ) -> Turn:
         """Begin a turn and return at once. While one runs, the text steers it and that turn is returned.
 
-        Raises TurnstoneError when there is nothing to ask.
+        first: what the turn does before anything else (a front end asks for trust there). Raises TurnstoneError when
+        there is nothing to ask.
         """
         if not text.strip():
             raise TurnstoneError("Nothing was asked: the text is empty.")
@@ -73,7 +81,8 @@ class Session:
             return running
         turn = Turn(self.id)
         self._turn = turn
-        turn.run(self._run(turn, text, message))
+        self._loop = AgentLoop(self._ctx, self._history)
+        turn.run(self._run(turn, self._loop, text, message, first))
         return turn
 
     async def stop(self) -> None:
@@ -88,9 +97,9 @@ class Session:
             raise TurnstoneError(f"There is no mode '{mode}'; the modes are {', '.join(MODES)}.")
         self._ctx.scope.mode = mode
 
-    def set_trusted(self) -> None:
-        """The user trusts the workspace: from the next session on its instructions are read too."""
-        self._ctx.scope.trusted = True
+    def set_trusted(self, *, trusted: bool = True) -> None:
+        """The user trusts the workspace, or does not any more. Its instructions are read when a session begins."""
+        self._ctx.scope.trusted = trusted
 
     async def undo_turn(self, turn_id: str | None = None) -> str:
         """Take back what a turn (default: the last one that changed files) wrote. Returns what was done."""
@@ -125,21 +134,29 @@ class Session:
         if self.turn is not None:
             raise TurnstoneError(f"A turn is running; stop it before {what}.")
 
-    async def _run(self, turn: Turn, text: str, message: dict[str, Any]) -> TurnResult:
+    async def _run(
+        self,
+        turn: Turn,
+        loop: AgentLoop,
+        text: str,
+        message: dict[str, Any],
+        first: Callable[[], Awaitable[None]] | None,
+    ) -> TurnResult:
         """The turn's work, and its one final state."""
         ctx = self._ctx
         ctx.scope.turn_id = turn.id
         ctx.begin_turn(Budget(ctx.settings.limits))
-        self._loop = AgentLoop(ctx, self._history)
         ctx.emit(StateChanged("running"))
         try:
+            if first is not None:
+                await first()
             ctx.emit(UserMessage(f"{turn.id}-user", text))
             self._history.begin_turn(turn.id)
             if not self._history.messages:
                 await self._begin(text)
             await self._note_changes(message)
             await self._history.add(message)
-            result = TurnResult("completed", await self._loop.run())
+            result = TurnResult("completed", await loop.run())
         except asyncio.CancelledError:
             result = TurnResult("cancelled")
         except LimitError as error:

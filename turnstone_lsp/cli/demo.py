@@ -173,7 +173,7 @@ class _Editor:
             self._console.diff("".join(f"-{line}" for line in hunk["old"]).rstrip("\n"))
             self._console.diff("".join(f"+{line}" for line in hunk["new"]).rstrip("\n"))
         self._say("accepted (by the demo)\n", "green")
-        return {"proposalId": file["proposalId"], "decision": "accept", "appliedBy": "server"}
+        return {"promptId": file["promptId"], "decision": "accept", "appliedBy": "server"}
 
     def _show(self, event: dict[str, Any]) -> None:
         match event["type"]:

@@ -1,311 +1,316 @@
-"""App: one connection's engine, session, documents, questions and front end."""
+"""App: what the commands of one connection work on: its engine, its conversations, its settings."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnstone_lsp.agent.events import Event, StateChanged
-from turnstone_lsp.agent.prompt import INSTRUCTIONS_NAME
 from turnstone_lsp.config import folders
-from turnstone_lsp.config.load import NARROWING_FILE, load
 from turnstone_lsp.errors import TurnstoneError
-from turnstone_lsp.lsp import protocol
-from turnstone_lsp.lsp.client import Client
+from turnstone_lsp.lsp.context import context_of
 from turnstone_lsp.lsp.edge import ClientError
-from turnstone_lsp.lsp.editor import LspEditor
-from turnstone_lsp.lsp.fallback import PlainUI
-from turnstone_lsp.lsp.progress import TurnProgress
-from turnstone_lsp.lsp.prompts import Prompts
-from turnstone_lsp.lsp.transcript import Transcript
-from turnstone_lsp.lsp.ui import RichUI, UpdateStream
-from turnstone_lsp.workspace import pending
-from turnstone_lsp.workspace.documents import OpenDocuments
-from turnstone_lsp.workspace.paths import Roots
-from turnstone_lsp.workspace.view import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from turnstone_lsp.agent.engine import Engine
     from turnstone_lsp.agent.prompt import EditorContext
     from turnstone_lsp.agent.session import Session
     from turnstone_lsp.agent.turns import Turn
     from turnstone_lsp.config.load import Loaded
-    from turnstone_lsp.lsp.edge import EdgeProtocol
-    from turnstone_lsp.lsp.transport import Writer
-    from turnstone_lsp.workspace.proposals import Proposal
+    from turnstone_lsp.config.settings import Settings
+    from turnstone_lsp.lsp.connection import Connection
+    from turnstone_lsp.lsp.conversation import Conversation
+    from turnstone_lsp.lsp.desk import Desk
+    from turnstone_lsp.lsp.progress import Token
+    from turnstone_lsp.lsp.trust import Trust
+    from turnstone_lsp.workspace.view import Workspace
 
 log = logging.getLogger(__name__)
 
+_CONFIGURATION_SECONDS = 2.0
+
 
 class App:
-    """What the features and commands of the server work on. Heavy parts are made when first needed."""
+    """One connection's state. Whatever is heavy is made when it is first needed, off the event loop."""
 
-    def __init__(self, wire: EdgeProtocol) -> None:
-        self.protocol = wire
-        self.client = Client()
-        self.documents = OpenDocuments()
-        self.editor = LspEditor(self)
-        self.prompts = Prompts(self._prompts_changed, self._prompt_resolved)
-        self.stream = UpdateStream(self)
-        self.context: EditorContext | None = None
-        """The editor's last turnstone/context."""
-        self.roots: list[Path] = []
+    def __init__(self, connection: Connection, desk: Desk) -> None:
+        self.connection = connection
+        self.desk = desk
         self.options: dict[str, Any] = {}
-        self.writer: Writer | None = None
-        self.exit_code = 0
-        self.on_exit: Callable[[], None] = lambda: None
-        self._plain = PlainUI(self)
-        self._rich = RichUI(self, self.stream)
+        """The client's initializationOptions."""
+        self.context: dict[str, Any] = {}
+        """The client's last turnstone/context."""
+        self.current: Conversation | None = None
+        self.roots: list[Path] = []
+        self._trust: Trust | None = None
+        self._trusted = False
+        """The workspace is trusted: its prohibitions are in force too."""
         self._engine: Engine | None = None
-        self._session: Session | None = None
         self._workspace: Workspace | None = None
-        self._transcripts: dict[str, Transcript] = {}
-        self._progress: dict[str, TurnProgress] = {}
+        self._conversations: dict[str, Conversation] = {}
+        self._views: list[Workspace] = []
+        """What the sessions see of the workspace."""
+        self._making = asyncio.Lock()
         self._opening = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._notes: list[str] = []
+        """For the user, in the next conversation that begins."""
 
-    # -- the wire
-
-    @property
-    def backlog(self) -> int:
-        """Bytes that the client has not read yet."""
-        return self.writer.backlog if self.writer else 0
-
-    def notify(self, method: str, params: Any) -> None:
-        """Send a notification."""
-        self.protocol.tell(method, params)
-
-    async def ask(self, method: str, params: Any) -> Any:
-        """Ask the user through the client: no deadline. Raises ClientError."""
-        return await self.protocol.ask(method, params, seconds=None)
-
-    def spawn(self, work: Any) -> asyncio.Task[Any]:
-        """Run something in the background; kept until it ends."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    # -- the engine
-
-    def loaded(self) -> Loaded:
-        """The settings in force. Raises ConfigError."""
-        return load(options={k: v for k, v in self.options.items() if k != "trusted"})
+    # -- the engine and its settings
 
     async def engine(self) -> Engine:
-        """The engine, made on first use."""
-        if self._engine is None:
-            from turnstone_lsp.agent.engine import Engine
-            from turnstone_lsp.memory.store import Store
+        """The engine, made on first use. Raises ConfigError, StoreError."""
+        async with self._making:
+            if self._engine is None:
+                self._engine = await self._make_engine()
+            return self._engine
 
-            loaded = await asyncio.to_thread(self.loaded)
-            for warning in loaded.warnings:
-                log.warning("%s", warning)
-            await asyncio.to_thread(pending.repair)
-            self._engine = Engine(loaded.settings, Store(folders.database()))
-        return self._engine
+    async def _make_engine(self) -> Engine:
+        await asyncio.to_thread(_import_engine)
+        from turnstone_lsp.agent.engine import Engine
+        from turnstone_lsp.memory.store import Store
+        from turnstone_lsp.workspace import pending
+        from turnstone_lsp.workspace.paths import Roots
+        from turnstone_lsp.workspace.view import Workspace
 
-    async def preload(self) -> None:
-        """After `initialized`: import what the first request needs, off the loop."""
-        with contextlib.suppress(TurnstoneError):
-            await (await self.engine()).model.preload()
-
-    @property
-    def session_id(self) -> str:
-        """The current session's id; "" before there is one."""
-        return self._session.id if self._session else ""
-
-    @property
-    def current(self) -> Session | None:
-        """The current session, if one was opened."""
-        return self._session
+        loaded = await self._load()
+        self._notes += loaded.warnings
+        for done in await asyncio.to_thread(pending.repair):
+            log.warning("after an interrupted write: %s", done)
+        settings = loaded.settings
+        self.desk.save_after_accept = settings.edits.save_after_accept
+        roots = Roots(self.roots or [Path.cwd()])
+        self._workspace = Workspace(roots, self.desk.documents, self.desk.editor, settings.edits)
+        return Engine(settings, Store(folders.database()))
 
     async def workspace(self) -> Workspace:
         """The files, as this connection's agents see them."""
-        if self._workspace is None:
-            engine = await self.engine()
-            roots = Roots(self.roots or [Path.cwd()])
-            self._workspace = Workspace(roots, self.documents, self.editor, engine.settings.edits)
+        await self.engine()
+        assert self._workspace is not None  # noqa: S101 - made with the engine
         return self._workspace
 
-    def set_roots(self, folders_: list[Path]) -> None:
+    async def preload(self) -> None:
+        """After `initialized`: get ready for the first request. What is wrong is said when something is asked."""
+        with contextlib.suppress(TurnstoneError):
+            await self.engine()
+            # in a thread that the end of the process does not wait for
+            threading.Thread(target=import_sdk, name="preload", daemon=True).start()
+
+    async def _load(self) -> Loaded:
+        from turnstone_lsp.config.load import load
+
+        given = {name: value for name, value in self.options.items() if name != "trusted"}
+        workspace = await self._configuration()
+        return await asyncio.to_thread(load, options=given, workspace=workspace)
+
+    async def _configuration(self) -> dict[str, Any]:
+        """The editor's settings for us, into which editors merge the workspace's: only harmless ones count."""
+        if not self.connection.client.configuration:
+            return {}
+        params = {"items": [{"section": "turnstone"}]}
+        try:
+            answer = await self.connection.ask("workspace/configuration", params, seconds=_CONFIGURATION_SECONDS)
+        except ClientError as error:
+            log.info("no settings from the editor: %s", error)
+            return {}
+        first = answer[0] if isinstance(answer, list) and answer else None
+        return first if isinstance(first, dict) else {}
+
+    async def reconfigure(self) -> None:
+        """The editor's settings changed: take those that can change while we run."""
+        if self._engine is None:
+            return
+        try:
+            settings = (await self._load()).settings
+        except TurnstoneError as error:
+            self.connection.show_message(str(error), "warning")
+            return
+        await self._use(settings)
+
+    async def _use(self, settings: Settings) -> None:
+        """Put settings in force, in a trusted workspace with its own prohibitions. Raises ConfigError."""
+        engine, workspace = await self.engine(), await self.workspace()
+        if self._trusted:
+            from turnstone_lsp.lsp.trust import narrowed
+
+            settings, warnings = await asyncio.to_thread(narrowed, settings, workspace.roots.paths)
+            self._notes += warnings
+        engine.settings = engine.services.settings = settings
+        for view in self._views:
+            view.edits = settings.edits
+        self.desk.save_after_accept = settings.edits.save_after_accept
+
+    def set_roots(self, roots: list[Path]) -> None:
         """The client's workspace folders. A session's own folder stays what it was (faults.md 119)."""
-        self.roots = folders_
+        self.roots = roots
         if self._workspace is not None:
-            self._workspace.roots.replace(folders_)
+            self._workspace.roots.replace(roots)
+            if self._trust is not None and "trusted" not in self.options:
+                self._trust.decided = None
 
-    async def session(self, session_id: str | None = None, *, new: bool = False) -> Session:
-        """The current session, a resumed one, or a new one. Raises TurnstoneError."""
+    # -- conversations
+
+    async def conversation(self, session_id: str | None = None) -> Conversation:
+        """The named conversation, opened if it is not yet; without a name the current one, or a new one."""
         async with self._opening:
-            if self._session and not new and session_id in (None, self._session.id):
-                return self._session
-            engine = await self.engine()
-            workspace = await self.workspace()
-            if self._session is not None:
-                await self._session.stop()
-            self._session = await engine.open_session(
-                workspace=workspace.child(),
-                ui=self,
-                session_id=session_id,
-                trusted=await self.trusted(),
-            )
-            return self._session
+            if session_id is None and self.current is not None:
+                return self.current
+            if session_id is not None and session_id in self._conversations:
+                return self._conversations[session_id]
+            opened = await self._open(session_id)
+            if session_id is None:
+                self.current = opened
+            return opened
 
-    async def trusted(self) -> bool:
-        """Whether the workspace may be read for instructions: the editor said so, or the user, now or earlier."""
-        if self.options.get("trusted") is True:
-            return True
-        if self.client.speaks.approvals:
-            return False
-        engine = await self.engine()
-        folder = (await self.workspace()).roots.key
-        if await engine.store.trusted(folder):
-            return True
-        if not await asyncio.to_thread(has_instructions, folder):
-            return False  # there is nothing that trust would change, so nobody is asked
-        question = f"Trust {folder}? Its AGENTS.md is then read as instructions."
-        if await self._plain.ask_trust(question):
-            await engine.store.trust(folder)
-            return True
-        return False
+    async def new_conversation(self) -> Conversation:
+        """A new one, which becomes the current one. What runs in others runs on."""
+        async with self._opening:
+            self.current = await self._open(None)
+            return self.current
 
-    async def trust(self) -> None:
-        """The user trusts the workspace."""
-        engine = await self.engine()
-        await engine.store.trust((await self.workspace()).roots.key)
-        if self._session is not None:
-            self._session.set_trusted()
+    async def resume(self, session_id: str) -> Conversation:
+        """An earlier one, which becomes the current one."""
+        self.current = await self.conversation(session_id)
+        return self.current
+
+    async def _open(self, session_id: str | None) -> Conversation:
+        from turnstone_lsp.lsp.conversation import Conversation
+
+        engine, workspace = await self.engine(), await self.workspace()
+        trusted = await self._trusted_already()
+        conversation = Conversation(self.desk)
+        view = workspace.child()
+        self._views.append(view)
+        session = await engine.open_session(
+            workspace=view, ui=conversation, session_id=session_id, trusted=trusted is True
+        )
+        messages = await engine.store.load(session_id) if session_id is not None else ()
+        conversation.bind(session, messages)
+        self._conversations[session.id] = conversation
+        notes, self._notes = self._notes, []
+        for note in notes:
+            conversation.note(note)
+        return conversation
+
+    def conversations(self) -> list[Conversation]:
+        """All that were opened."""
+        return list(self._conversations.values())
+
+    async def forget(self, session_id: str) -> None:
+        """A session is about to be deleted: end it here."""
+        conversation = self._conversations.pop(session_id, None)
+        if conversation is not None:
+            await conversation.session.stop()
+            if self.current is conversation:
+                self.current = None
+
+    # -- trust
+
+    async def _trusted_already(self) -> bool | None:
+        """Whether the workspace is trusted; None when the user is still to be asked. Raises ConfigError."""
+        from turnstone_lsp.lsp.trust import Trust
+
+        engine, workspace = await self.engine(), await self.workspace()
+        if self._trust is None:
+            said = self.options.get("trusted")
+            self._trust = Trust(said if isinstance(said, bool) else None)
+        trusted = await self._trust.look_up(engine.store, workspace.roots.paths, engine.settings)
+        await self._set_trusted(engine, trusted=trusted is True)
+        return trusted
+
+    async def _set_trusted(self, engine: Engine, *, trusted: bool) -> None:
+        if trusted != self._trusted:
+            self._trusted = trusted
+            await self._use(engine.settings)
+
+    async def _settle_trust(self, conversation: Conversation) -> None:
+        """The first step of a turn for which trust was not decided: ask. Without it the turn goes on all the same."""
+        engine, workspace = await self.engine(), await self.workspace()
+        assert self._trust is not None  # noqa: S101 - looked up when the session was opened
+
+        async def ask(question: str) -> bool:
+            return await conversation.yes_or_no("trust", question)
+
+        trusted = await self._trust.settle(engine.store, workspace.roots.paths, ask)
+        await self._set_trusted(engine, trusted=trusted)
+        if not trusted:
+            conversation.note("This folder is not trusted, so its instructions are not read and every effect is asked.")
+        conversation.session.set_trusted(trusted=trusted)
+
+    async def trust(self, *, trusted: bool) -> None:
+        """The user trusts the workspace, or takes that back."""
+        await self._trusted_already()
+        engine, workspace = await self.engine(), await self.workspace()
+        assert self._trust is not None  # noqa: S101 - just looked up
+        if trusted:
+            await self._trust.decide(engine.store, workspace.roots.paths, trusted=True)
+        else:
+            await self._trust.withdraw(engine.store, workspace.roots.paths)
+        await self._set_trusted(engine, trusted=trusted)
+        for conversation in self.conversations():
+            conversation.session.set_trusted(trusted=trusted)
 
     # -- turns
 
-    async def start(self, text: str, session_id: str | None, context: EditorContext | None, token: Any = None) -> Turn:
-        """Begin a turn; it goes on in the background."""
-        session = await self.session(session_id)
-        progress = TurnProgress(self, token)
-        turn = session.start(text, context)
-        self._progress[turn.id] = progress
-        self.spawn(self._follow(turn, progress))
-        return turn
+    async def start(
+        self,
+        text: str,
+        session_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        token: Token | None = None,
+    ) -> tuple[Conversation, Turn]:
+        """Begin a turn, or say more to the running one; it goes on in the background. Raises TurnstoneError."""
+        conversation = await self.conversation(session_id)
+        undecided = await self._trusted_already() is None
+        first = (lambda: self._settle_trust(conversation)) if undecided else None
+        about = self.editor_context(context or self.context)
+        return conversation, conversation.start(text, about, token, first)
 
-    async def _follow(self, turn: Turn, progress: TurnProgress) -> None:
-        await progress.begin()
-        result = await turn.wait()
-        progress.end(result.message or result.stop_reason)
-        self._progress.pop(turn.id, None)
+    def editor_context(self, context: dict[str, Any]) -> EditorContext | None:
+        """Where the user is, with texts as they are now."""
+        return context_of(context, self.desk.documents)
 
-    async def stop(self) -> None:
-        """The one way to stop."""
-        if self._session is not None:
-            await self._session.stop()
+    async def stop(self, session_id: str | None = None) -> int:
+        """The one way to stop: a session's turn, or all of them. How many ran."""
+        running = [c.session for c in self.conversations() if session_id in (None, c.session.id) and c.session.turn]
+        await asyncio.gather(*(session.stop() for session in running))
+        return len(running)
 
-    def stop_token(self, token: str | int) -> None:
-        """The client cancelled a progress."""
-        if any(p.token == token for p in self._progress.values()):
-            self.spawn(self.stop())
+    def stop_token(self, token: Token) -> None:
+        """The client cancelled a progress: the turn that it shows stops."""
+        for conversation in self.conversations():
+            if conversation.has_token(token):
+                self.connection.spawn(conversation.session.stop())
+
+    def session_of(self, session_id: str | None) -> Session | None:
+        """An opened session, by default the current one."""
+        conversation = self.current if session_id is None else self._conversations.get(session_id)
+        return conversation.session if conversation is not None else None
+
+    # -- the end
 
     async def close(self) -> None:
-        """Stop everything."""
-        if self._engine is not None:
-            await self._engine.close()
-            self._engine = None
-
-    def exit(self, code: int) -> None:
-        """The client said exit."""
-        self.exit_code = code
-        self.on_exit()
+        """Stop every turn, end every child, close the store. Idempotent."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.close()
+            await self.desk.close()
 
     def close_now(self) -> None:
-        """Leave no child behind, at once."""
+        """End every child process at once; for a process that is about to go."""
         if self._engine is not None:
             self._engine.close_now()
 
-    # -- SessionUI: events go to every view, questions to the front end that the client can show
 
-    def emit(self, event: Event) -> None:
-        """See SessionUI."""
-        if self.client.speaks.updates:
-            self._rich.emit(event)
-        for progress in self._progress.values():
-            progress.take(event)
-        self.transcript().take(event)
-        if isinstance(event, StateChanged) and event.state == "idle":
-            self.stream.flush() if self.client.speaks.updates else None
-
-    async def approve_tools(self, items: Any, proposals: Any) -> Any:
-        """See SessionUI."""
-        speaks = self.client.speaks
-        if speaks.approvals and speaks.reviews:
-            return await self._rich.approve_tools(items, proposals)
-        return await self._plain.approve_tools(items, proposals)
-
-    async def review_plan(self, path: Path, text: str, call_id: str) -> Any:
-        """See SessionUI."""
-        ui = self._rich if self.client.speaks.approvals else self._plain
-        return await ui.review_plan(path, text, call_id)
-
-    async def ask_continue(self, question: str) -> bool:
-        """See SessionUI."""
-        ui = self._rich if self.client.speaks.approvals else self._plain
-        return await ui.ask_continue(question)
-
-    # -- what is shown
-
-    def transcript(self) -> Transcript:
-        """The current session's transcript."""
-        key = self.session_id or "new"
-        if key not in self._transcripts:
-            self._transcripts[key] = Transcript(self, key)
-        return self._transcripts[key]
-
-    async def show_document(self, uri: str, *, focus: bool = False) -> bool:
-        """Open a document in the editor without taking the focus. False where the client cannot."""
-        if not self.client.show_document:
-            return False
-        with contextlib.suppress(ClientError):
-            await self.protocol.ask("window/showDocument", {"uri": uri, "takeFocus": focus})
-            return True
-        return False
-
-    async def show_pending(self) -> None:
-        """Open the transcript, where the open questions stand in full."""
-        transcript = self.transcript()
-        await transcript.write()
-        if not await self.show_document(transcript.uri):
-            self.notify("window/showMessage", {"type": 3, "message": f"Open questions stand in {transcript.path}"})
-
-    async def show_diff(self, proposal: Proposal) -> None:
-        """Open a proposal as a diff document."""
-        if self.client.show_document:
-            path = await asyncio.to_thread(_write_diff, proposal)
-            await self.show_document(path.as_uri())
-
-    def _prompts_changed(self) -> None:
-        self.transcript().refresh()
-        if self.client.code_lens_refresh:
-            self.spawn(self._refresh_lenses())
-
-    async def _refresh_lenses(self) -> None:
-        with contextlib.suppress(ClientError):
-            await self.protocol.ask("workspace/codeLens/refresh", None)
-
-    def _prompt_resolved(self, prompt_id: str) -> None:
-        if self.client.speaks.approvals or self.client.speaks.reviews:
-            self.notify(protocol.RESOLVED, {"promptId": prompt_id})
+def import_sdk() -> None:
+    """Import the model's SDK, which takes half a second."""
+    import openai.resources.chat  # noqa: F401 - imported for its import
 
 
-def has_instructions(folder: Path) -> bool:
-    """Whether the workspace holds something that is read only after trust."""
-    return any((folder / name).exists() for name in (INSTRUCTIONS_NAME, NARROWING_FILE))
-
-
-def _write_diff(proposal: Proposal) -> Path:
-    folder = folders.state_dir() / "reviews"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path = (folder / f"{proposal.path.name}-{proposal.id}.diff").resolve()
-    path.write_text(proposal.diff() + "\n", "utf-8", "backslashreplace")
-    return path
+def _import_engine() -> None:
+    import turnstone_lsp.agent.engine
+    import turnstone_lsp.lsp.conversation
+    import turnstone_lsp.lsp.trust
+    import turnstone_lsp.workspace.pending  # noqa: F401 - imported here so that the event loop need not wait

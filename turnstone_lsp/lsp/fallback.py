@@ -1,187 +1,161 @@
-"""SessionUI for every LSP client without our protocol: questions by showMessageRequest, edits as previews.
+"""Questions to every LSP client that does not speak our protocol.
 
-The first answer on offer is always harmless. No answer is ever taken for a yes; where the client cannot ask, the
-question stays open in the transcript and is answered there, by code actions or by `turnstone.answer`.
+A call is asked about in a box. A change of an open document goes to the editor's own preview where it has one;
+elsewhere its hunks are decided by code lenses and code actions in the document, by a box, or both; the diff is opened
+where the client can open documents. Whatever cannot be shown waits in the transcript, where it can be answered too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.agent.ui import Answers, Decision, FileReview, Item
-from turnstone_lsp.lsp.edge import ClientError
-from turnstone_lsp.process.text import visible
+from turnstone_lsp.lsp.dialog import INSTANT_SECONDS, Dialog
+from turnstone_lsp.lsp.reviews import accepted, read_back, rejected
 from turnstone_lsp.tools.context import PlanReview
-from turnstone_lsp.workspace import hunks
+from turnstone_lsp.workspace.uris import from_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from turnstone_lsp.agent.events import Event
-    from turnstone_lsp.lsp.app import App
-    from turnstone_lsp.lsp.prompts import Prompt
+    from turnstone_lsp.lsp.desk import Desk
+    from turnstone_lsp.lsp.prompts import Prompt, PromptKind
+    from turnstone_lsp.workspace.documents import OpenDocument
     from turnstone_lsp.workspace.proposals import Proposal
 
 log = logging.getLogger(__name__)
 
-DETAILS = "Show details"
-_INSTANT_SECONDS = 0.05
-"""A null that comes faster than this was not given by a person (faults.md 83)."""
-_MESSAGE_LIMIT = 400
+_REFUSED_SECONDS = 0.5
+"""How long a preview that was not applied may take to show that it was applied in part after all."""
+_APPLIED_SECONDS = 2.0
+"""How long one that was applied may take to arrive as the synced text."""
+_REST_SECONDS = 0.3
+"""How long a text must stay the same to count as what the editor made of a preview."""
 
 
 class PlainUI:
-    """Questions and previews in plain LSP."""
+    """One session's questions in plain LSP."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._showing = asyncio.Lock()
-        """One question on the screen at a time."""
+    def __init__(self, desk: Desk, session_id: str, dialog: Dialog) -> None:
+        self._desk = desk
+        self._session_id = session_id
+        self._dialog = dialog
 
-    def emit(self, event: Event) -> None:
-        """See SessionUI. Progress and transcript are the App's."""
-
-    async def approve_tools(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Answers:
-        """See SessionUI."""
-        answers = Answers()
+    async def approve(self, items: Sequence[Item], batch: Sequence[Item], answers: Answers) -> None:
+        """Ask about calls, one box after the other; all of them stand in the transcript at once."""
+        del batch
         async with asyncio.TaskGroup() as group:
             for item in items:
-                if item.needs_approval and not item.edits:
-                    group.create_task(self._approve(item, answers))
-            for proposal in proposals:
-                group.create_task(self._review(proposal, answers))
-        return answers
+                group.create_task(self._approve(item, answers))
 
     async def _approve(self, item: Item, answers: Answers) -> None:
         about = "\n".join([item.preview, *(f"! {text}" for text in (*item.reasons, *item.notes))])
-        with self._app.prompts.open("approval", item.header, about, always=item.always) as prompt:
-            choices: dict[str, Any] = {"Deny": Decision(approved=False)}
-            if item.always:
-                choices[f"Always in this session: {item.always}"] = Decision(approved=True, scope="session")
-            choices["Allow once"] = Decision(approved=True)
-            answers.decisions[item.call_id] = await self._ask(prompt, about, choices, Decision(approved=False))
+        no = {"Deny": Decision(approved=False)}
+        yes: dict[str, Decision] = {}
+        if item.always:
+            yes[f"Always in this session: {item.always}"] = Decision(approved=True, scope="session")
+        yes["Allow once"] = Decision(approved=True)
+        with self._desk.prompts.open("tool", self._session_id, item.header, about, item=item) as prompt:
+            answers.decisions[item.call_id] = await self._ask(prompt, about, no, yes)
+
+    async def review(self, proposals: Sequence[Proposal], answers: Answers) -> None:
+        """Ask about files."""
+        async with asyncio.TaskGroup() as group:
+            for proposal in proposals:
+                group.create_task(self._review(proposal, answers))
 
     async def _review(self, proposal: Proposal, answers: Answers) -> None:
-        rejected = FileReview(frozenset(), proposal.base.text, "none")
-        document = self._app.documents.get(proposal.path)
-        if document is not None and (refusal := self._app.editor.can_apply()) is not None:
-            text = f"{proposal.display} is open in the editor, and {refusal}"
-            answers.reviews[proposal.id] = FileReview(frozenset(), proposal.base.text, "none", text)
+        document = self._desk.documents.get(proposal.path)
+        refusal = self._desk.editor.can_apply() if document is not None else None
+        if refusal is not None:
+            answers.reviews[proposal.id] = rejected(
+                proposal, f"{proposal.display} is open in the editor, and {refusal}"
+            )
             return
-        with self._app.prompts.open("edits", f"Edit {proposal.display}", proposal.diff(), proposal=proposal) as prompt:
-            if document is not None and self._app.client.can_confirm_edits:
-                await self._preview(proposal, prompt)
-            if not prompt.answer.done():
-                await self._app.show_diff(proposal)
-                added, removed = proposal.counts
-                about = f"{proposal.display}: +{added} -{removed} lines"
-                everything = FileReview(frozenset(range(len(proposal.hunks))), proposal.result)
-                choices = {"Reject": rejected, "Accept": everything}
-                prompt.resolve(await self._ask(prompt, about, choices, rejected))
-            answers.reviews[proposal.id] = prompt.answer.result()
+        title = f"{'Change' if proposal.base.exists else 'Create'} {proposal.display}"
+        text = "\n".join([proposal.diff(), *(f"! {note}" for note in (*proposal.must_ask, *proposal.notes))])
+        uri = document.uri if document else proposal.uri
+        with self._desk.prompts.open("edit", self._session_id, title, text, proposal=proposal, uri=uri) as prompt:
+            answers.reviews[proposal.id] = await self._decide(proposal, document, prompt)
 
-    async def _preview(self, proposal: Proposal, prompt: Prompt) -> None:
-        """The editor's own preview: whatever it answers, the text says what the user confirmed."""
-        document = self._app.documents.get(proposal.path)
-        if document is None:
-            return
+    async def _decide(self, proposal: Proposal, document: OpenDocument | None, prompt: Prompt) -> FileReview:
+        if document is not None and self._desk.connection.client.can_confirm_edits:
+            previewed = await self._preview(proposal, document, prompt)
+            if previewed is not None:
+                return previewed
+        shown = await self._desk.show_changes(proposal)
+        no, yes = {"Reject": rejected(proposal)}, {"Accept": accepted(proposal)}
+        review: FileReview = await self._ask(prompt, prompt.text, no, yes, shown=shown)
+        return review
+
+    async def _preview(self, proposal: Proposal, document: OpenDocument, prompt: Prompt) -> FileReview | None:
+        """The editor's own preview. None when it showed none, and the question is still to be asked."""
         label = f"turnstone: {proposal.display}"
-        sending = asyncio.ensure_future(self._app.editor.preview(document, proposal.base.text, proposal.result, label))
+        sending = asyncio.ensure_future(self._desk.editor.preview(document, proposal.base.text, proposal.result, label))
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         try:
             await asyncio.wait({sending, prompt.answer}, return_when=asyncio.FIRST_COMPLETED)
             if prompt.answer.done():
-                return
-            await asyncio.sleep(0.2)  # the change notification may follow the answer
+                review: FileReview = prompt.answer.result()
+                return review
             reason = sending.result()
-            now = self._app.documents.by_uri(document.uri)
-            text = now.text if now is not None else proposal.base.text
-            if text == proposal.base.text and reason is not None:
-                log.info("the editor showed no preview of %s: %s", proposal.display, reason)
-            prompt.resolve(read_back(proposal, text))
         finally:
             sending.cancel()
+        at_once = loop.time() - started < INSTANT_SECONDS
+        patience = _APPLIED_SECONDS if reason is None else _REFUSED_SECONDS
+        text = await self._text_after(document, proposal, patience)
+        if text == proposal.base.text and reason is not None and at_once:
+            log.info("the editor did not preview %s: %s", proposal.display, reason)
+            return None
+        return read_back(proposal, text, applied=reason is None)
+
+    async def _text_after(self, document: OpenDocument, proposal: Proposal, patience: float) -> str:
+        """The synced text when all of the change is in it, or some of it and it has come to rest, or time is up."""
+        loop = asyncio.get_running_loop()
+        last, since = proposal.base.text, loop.time()
+        end = since + patience
+        while True:
+            now = self._desk.documents.by_uri(document.uri)
+            text = now.text if now is not None else document.text
+            if text != last:
+                last, since = text, loop.time()
+            rested = text != proposal.base.text and loop.time() - since >= _REST_SECONDS
+            if text == proposal.result or rested or loop.time() >= max(end, since + _REST_SECONDS):
+                return text
+            await asyncio.sleep(0.02)
 
     async def review_plan(self, path: Path, text: str, call_id: str) -> PlanReview:
-        """See SessionUI. Annotations come by `turnstone.answer`, or as edits of the plan file itself."""
+        """Ask about a plan. Annotations come as feedback, by the transcript or `turnstone.answer`."""
         del call_id
-        with self._app.prompts.open("plan", f"Plan {path.name}", text) as prompt:
-            await self._app.show_document(path.as_uri())
-            choices = {"Reject": PlanReview("reject"), "Accept": PlanReview("accept")}
-            answer: PlanReview = await self._ask(prompt, f"The plan is in {path.name}.", choices, PlanReview("reject"))
-            return answer
+        uri = from_path(path)
+        no, yes = {"Reject": PlanReview("reject")}, {"Accept": PlanReview("accept")}
+        with self._desk.prompts.open("plan", self._session_id, f"Plan {path.name}", text, uri=uri) as prompt:
+            shown = await self._desk.connection.show_document(uri)
+            review: PlanReview = await self._ask(prompt, text, no, yes, shown=shown)
+            return review
 
-    async def ask_continue(self, question: str) -> bool:
-        """See SessionUI."""
-        return await self._yes_or_no("continue", question, "Go on", "Stop")
+    async def yes_or_no(self, kind: PromptKind, question: str) -> bool:
+        """Ask whether to go on, or to trust."""
+        words = {"trust": ("Do not trust", "Trust")}
+        no, yes = words.get(kind, ("Stop", "Go on"))
+        with self._desk.prompts.open(kind, self._session_id, question, question) as prompt:
+            return bool(await self._ask(prompt, question, {no: False}, {yes: True}, patient=kind != "trust"))
 
-    async def ask_trust(self, question: str) -> bool:
-        """Whether the workspace is trusted. A client that cannot ask does not hold up the turn: it is not."""
-        with self._app.prompts.open("trust", question, question) as prompt:
-            chosen = await self._message(question, [DETAILS, "Do not trust", "Trust"])
-            return chosen == "Trust" or (prompt.answer.done() and bool(prompt.answer.result()))
+    async def _ask(
+        self,
+        prompt: Prompt,
+        text: str,
+        no: dict[str, Any],
+        yes: dict[str, Any],
+        *,
+        shown: bool = False,
+        patient: bool = True,
+    ) -> Any:
+        async def show() -> None:
+            await self._desk.show_pending(self._session_id)
 
-    async def _yes_or_no(self, kind: Any, question: str, yes: str, no: str) -> bool:
-        with self._app.prompts.open(kind, question, question) as prompt:
-            return bool(await self._ask(prompt, question, {no: False, yes: True}, dismissed=False))
-
-    async def _ask(self, prompt: Prompt, text: str, choices: dict[str, Any], dismissed: Any) -> Any:
-        """The value of the chosen action, or what `turnstone.answer` gave meanwhile; `dismissed` for a closed box."""
-        asking = asyncio.ensure_future(self._buttons(prompt, text, choices, dismissed))
-        try:
-            await asyncio.wait({asking, prompt.answer}, return_when=asyncio.FIRST_COMPLETED)
-            if prompt.answer.done():
-                return prompt.answer.result()
-            return asking.result()
-        finally:
-            asking.cancel()
-
-    async def _buttons(self, prompt: Prompt, text: str, choices: dict[str, Any], dismissed: Any) -> Any:
-        async with self._showing:
-            while True:
-                chosen = await self._message(f"{prompt.title}\n{text}", [DETAILS, *choices])
-                if chosen == DETAILS:
-                    await self._app.show_pending()
-                    continue
-                if chosen in choices:
-                    return choices[chosen]
-                if chosen == "":
-                    return dismissed
-                break
-        await self._app.show_pending()  # this client cannot ask: the question waits in the transcript
-        return await asyncio.shield(prompt.answer)
-
-    async def _message(self, text: str, actions: list[str]) -> str | None:
-        """The title of the chosen action; "" when the user closed the question; None when the client cannot ask."""
-        shown = visible(text, keep="\n\t")
-        if len(shown) > _MESSAGE_LIMIT:
-            shown = shown[:_MESSAGE_LIMIT] + f"\n… ('{DETAILS}' has all of it)"
-        params = {"type": 3, "message": shown, "actions": [{"title": title} for title in actions]}
-        started = asyncio.get_running_loop().time()
-        try:
-            answer = await self._app.protocol.ask("window/showMessageRequest", params, seconds=None)
-        except ClientError as error:
-            log.info("the client cannot ask: %s", error)
-            return None
-        if answer is None:
-            quick = asyncio.get_running_loop().time() - started < _INSTANT_SECONDS
-            return None if quick else ""
-        title = answer.get("title") if isinstance(answer, dict) else None
-        return title if isinstance(title, str) and title in actions else ""
-
-
-def read_back(proposal: Proposal, text: str) -> FileReview:
-    """What a preview came to, read from the text alone."""
-    if text == proposal.base.text:
-        return FileReview(frozenset(), text, "none")
-    if text == proposal.result:
-        return FileReview(frozenset(range(len(proposal.hunks))), text, "client")
-    now = {(h.start, h.end, h.new) for h in hunks.between(proposal.base.text, text)}
-    chosen = frozenset(i for i, h in enumerate(proposal.hunks) if (h.start, h.end, h.new) in now)
-    with contextlib.suppress(ValueError):
-        if proposal.with_hunks(chosen) == text:
-            return FileReview(chosen, text, "client")
-    return FileReview(None, text, "client")
+        return await self._dialog.ask(prompt, text, no, yes, show=show, shown=shown, patient=patient)

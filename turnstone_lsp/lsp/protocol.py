@@ -1,21 +1,21 @@
-"""Our own methods and the shapes of their parameters, versioned. `docs/protocol.md` describes them; a test compares.
+"""Our own protocol on top of LSP: its version, its method names, and what a client says that it speaks of it.
 
-A client that speaks this protocol says so in its capabilities::
+A client says so in its capabilities::
 
     "experimental": {"turnstone": {"version": 1, "updates": true, "approvals": true, "reviews": true}}
+
+`messages.py` and `command_table.py` describe every message and command field by field; they check arguments at run
+time, and `scripts/protocol.py` makes `docs/protocol.md` from them.
 """
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from turnstone_lsp.agent.ui import Item
-    from turnstone_lsp.workspace.documents import OpenDocuments
-    from turnstone_lsp.workspace.proposals import Proposal
+    from collections.abc import Iterable, Mapping
 
 VERSION = 1
 
@@ -24,37 +24,15 @@ UPDATE = "turnstone/update"
 REQUEST_APPROVAL = "turnstone/requestApproval"
 REVIEW_EDITS = "turnstone/reviewEdits"
 REVIEW_PLAN = "turnstone/reviewPlan"
-ASK_CONTINUE = "turnstone/askContinue"
 RESOLVED = "turnstone/resolved"
-SAVE = "turnstone/save"
+APPLY_EDIT = "turnstone/applyEdit"
+SAVE_DOCUMENT = "turnstone/saveDocument"
+
 # client -> server
 CONTEXT = "turnstone/context"
 
-COMMANDS = {
-    "turnstone.ask": "{text, sessionId?, uri?, range?, context?, wait?} -> {sessionId, turnId}; with wait the final text",
-    "turnstone.stop": "{sessionId?} -> null; ends the running turn",
-    "turnstone.newSession": "{} -> {sessionId}",
-    "turnstone.listSessions": "{all?} -> [{id, title, workspace, messages, created, updated}]",
-    "turnstone.resumeSession": "{sessionId} -> state",
-    "turnstone.renameSession": "{sessionId, title} -> {title}",
-    "turnstone.forkSession": "{sessionId} -> {sessionId}",
-    "turnstone.deleteSession": "{sessionId} -> null",
-    "turnstone.exportSession": "{sessionId?, format?} -> text",
-    "turnstone.undoTurn": "{turnId?} -> text; takes back what a turn wrote",
-    "turnstone.redoTurn": "{turnId?} -> text",
-    "turnstone.turnDiff": "{turnId?} -> text; a unified diff, also opened where the client can",
-    "turnstone.setMode": "{mode} -> state",
-    "turnstone.state": "{since?} -> state; with since, the events after that sequence number",
-    "turnstone.pending": "{} -> [prompt]; open questions",
-    "turnstone.answer": "{promptId, decision, feedback?, hunks?, scope?, text?} -> {resolved}",
-    "turnstone.memories": "{action?, key?, value?} -> [{key, value, ...}]",
-    "turnstone.models": "{} -> {model, models}",
-    "turnstone.setModel": "{model} -> {model}",
-    "turnstone.openTranscript": "{uri?, range?} -> {uri}; opens the transcript, where a client without a plugin asks",
-    "turnstone.send": "{uri, range?} -> {sessionId, turnId}; sends the transcript's prompt section",
-    "turnstone.trust": "{} -> null; trusts the workspace",
-}
-"""Command -> arguments (one object) and result."""
+CLIENT_ASK = "turnstone.client.ask"
+"""The command that a client of this protocol runs itself when "Ask turnstone" is chosen: it opens its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +40,11 @@ class Speaks:
     """What a client says that it understands."""
 
     updates: bool = False
+    """It shows the event stream."""
     approvals: bool = False
+    """It answers requestApproval and reviewPlan."""
     reviews: bool = False
+    """It answers reviewEdits, applyEdit and saveDocument."""
 
     @classmethod
     def of(cls, experimental: object) -> Speaks:
@@ -71,61 +52,74 @@ class Speaks:
         said = experimental.get("turnstone") if isinstance(experimental, dict) else None
         if not isinstance(said, dict) or said.get("version") != VERSION:
             return cls()
-        return cls(bool(said.get("updates")), bool(said.get("approvals")), bool(said.get("reviews")))
+        return cls(*(said.get(name) is True for name in ("updates", "approvals", "reviews")))
 
 
-def item_json(item: Item) -> dict[str, Any]:
-    """One call of a batch, as a client shows it."""
-    return {
-        "callId": item.call_id,
-        "tool": item.func_name,
-        "header": item.header,
-        "preview": item.preview,
-        "kind": item.kind,
-        "needsApproval": item.needs_approval,
-        "error": item.error,
-        "reasons": list(item.reasons),
-        "notes": list(item.notes),
-        "approvedBecause": item.approved_because,
-        "parentCallId": item.parent_call_id,
-        "always": item.always,
-        "locations": [{"path": str(at.path), "line": at.line} for at in item.locations],
-    }
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message.
+
+    type: "string", "integer", "boolean", "any", the name of a record, or one of them with "[]" for a list; several
+    joined by "|". A quoted word stands for itself.
+    """
+
+    type: str
+    about: str
+    optional: bool = False
 
 
-def proposal_json(proposal: Proposal, documents: OpenDocuments) -> dict[str, Any]:
-    """One file's change, as a client reviews it. Lines are 0-based; line texts keep their ends."""
-    document = documents.get(proposal.path)
-    return {
-        "proposalId": proposal.id,
-        "uri": document.uri if document else proposal.uri,
-        "path": str(proposal.path),
-        "display": proposal.display,
-        "version": document.version if document else None,
-        "isOpen": document is not None,
-        "isNew": not proposal.base.exists,
-        "base": proposal.base.text,
-        "result": proposal.result,
-        "eol": proposal.base.format.eol,
-        "encoding": proposal.base.format.encoding,
-        "hunks": [
-            {
-                "index": index,
-                "start": hunk.start,
-                "end": hunk.end,
-                "newStart": hunk.new_start,
-                "old": list(hunk.old),
-                "new": list(hunk.new),
-            }
-            for index, hunk in enumerate(proposal.hunks)
-        ],
-        "callIds": list(proposal.call_ids),
-        "reasons": list(proposal.must_ask),
-        "notes": list(proposal.notes),
-    }
+Record = dict[str, Field]
 
 
-def field(params: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
-    """A field of a client's object if it is of its kind, else the default: clients err, and must not crash us."""
-    value = params.get(name)
-    return value if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) else default
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint at what was meant: "did you mean 'wait'?", or the list of all that there is."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean '{near[0]}'?" if near else f"it takes {', '.join(known) or 'nothing'}."
+
+
+def misfit(value: Any, kind: str, records: Mapping[str, Record], *, strict: bool = False) -> str | None:
+    """Why a JSON value is not of a type: "must be ..."; None when it is. strict: no fields that nobody knows."""
+    kinds = kind.split("|")
+    if any(_fits(value, k, records, strict) for k in kinds):
+        return None
+    if len(kinds) == 1 and kind in records and isinstance(value, dict):
+        return misfit_of_record(value, records[kind], records, strict=strict)
+    if all(k[0] == '"' for k in kinds):
+        return "must be one of " + ", ".join(k.strip('"') for k in kinds)
+    return "must be of type " + " or ".join(kinds)
+
+
+def _fits(value: Any, kind: str, records: Mapping[str, Record], strict: bool) -> bool:
+    if kind.endswith("[]"):
+        return isinstance(value, list) and all(_fits(v, kind[:-2], records, strict) for v in value)
+    if kind[0] == '"':
+        return bool(value == kind[1:-1])
+    match kind:
+        case "any":
+            return True
+        case "null":
+            return value is None
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+    return isinstance(value, dict) and misfit_of_record(value, records[kind], records, strict=strict) is None
+
+
+def misfit_of_record(
+    value: Mapping[str, Any], record: Record, records: Mapping[str, Record], *, strict: bool = False
+) -> str | None:
+    """Why an object does not have a record's fields, naming the field; None when it does. null counts as left out."""
+    if strict and (unknown := [name for name in value if name not in record]):
+        return f"has an unknown field '{unknown[0]}'; {nearest(unknown[0], record)}"
+    for name, field in record.items():
+        given = value.get(name)
+        if given is None:
+            if not field.optional and not {"null", "any"}.intersection(field.type.split("|")):
+                return f"needs '{name}': {field.about}"
+        elif (why := misfit(given, field.type, records, strict=strict)) is not None:
+            return f"'{name}' {why}"
+    return None

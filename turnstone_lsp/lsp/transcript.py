@@ -1,160 +1,146 @@
-"""The transcript: a real file in the user's state folder that any client can open, and ask from.
+"""The transcript: a real file in the user's state folder that any client can open, and ask and answer from.
 
-It shows the conversation and the open questions, and ends in a prompt section. While a client holds it open, it is
-changed through the editor, above the prompt section, so that what the user is typing there stays.
+It shows the conversation and the open questions, and ends in a prompt section. While a client holds it open it is
+changed through the editor, and above the prompt section only, so that what the user is typing there stays.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import secrets
 from typing import TYPE_CHECKING
 
-from turnstone_lsp.agent.events import (
-    Event,
-    MessageDone,
-    Notice,
-    PlanReady,
-    StateChanged,
-    ToolCallUpdate,
-    UserMessage,
-)
+from turnstone_lsp.agent.events import MessageDone, StateChanged, TextDelta
 from turnstone_lsp.config import folders
-from turnstone_lsp.process.text import safe_markdown, visible
+from turnstone_lsp.lsp import transcript_text as text_of
+from turnstone_lsp.workspace import uris
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from turnstone_lsp.lsp.app import App
+    from turnstone_lsp.agent.events import Event
+    from turnstone_lsp.lsp.desk import Desk
+    from turnstone_lsp.workspace.documents import OpenDocument
 
-PROMPT_MARK = "<!-- Ask below this line, then run the code action 'Send to turnstone'. -->"
-PENDING_MARK = "<!-- Open questions -->"
-_WRITE_SECONDS = 0.3
-_RESULT_LINES = 20
+_INTERVAL = 0.5
+"""Seconds between two writes, at least."""
+_ENTRIES = 200
+_TRIES = 5
 
 
 class Transcript:
     """The transcript of one session."""
 
-    def __init__(self, app: App, session_id: str) -> None:
-        self._app = app
+    def __init__(self, desk: Desk, session_id: str) -> None:
+        self._desk = desk
+        self.session_id = session_id
         folder = folders.state_dir() / "transcripts"
         folder.mkdir(mode=0o700, exist_ok=True)
-        self.path: Path = (folder / f"{session_id}.md").resolve()
-        self._entries: list[str] = ["# turnstone"]
+        self.path: Path = folder.resolve() / f"{session_id}.md"
+        self._entries: list[str] = []
+        self._live: list[str] = []
+        """Pieces of the answer that is being written."""
         self._timer: asyncio.TimerHandle | None = None
         self._writing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures = 0
 
     @property
     def uri(self) -> str:
         """The file's URI."""
-        return self.path.as_uri()
+        return uris.from_path(self.path)
+
+    @property
+    def document(self) -> OpenDocument | None:
+        """The transcript as the client holds it open."""
+        return self._desk.documents.get(self.path)
+
+    def resume(self, conversation: Iterable[dict[str, str]]) -> None:
+        """Begin with an earlier conversation."""
+        self._entries = text_of.entries_of(conversation)
+        self.refresh()
 
     def take(self, event: Event) -> None:
         """Show one event."""
-        match event:
-            case UserMessage(text=text):
-                self._add(f"## You\n\n{visible(text, keep=chr(10))}")
-            case MessageDone(text=text, discarded=False) if text.strip():
-                self._add(f"## turnstone\n\n{safe_markdown(text)}")
-            case ToolCallUpdate(result=result) if result is not None:
-                self._add(_call(event, result))
-            case PlanReady(text=text):
-                self._add(f"### Plan\n\n{safe_markdown(text)}")
-            case Notice(text=text):
-                self._add(f"> {visible(text)}")
-            case StateChanged(state="idle", stop_reason=reason, message=message) if reason != "completed":
-                self._add(f"> {reason}. {visible(message)}")
-            case _:
-                pass
+        if isinstance(event, TextDelta):
+            self._live.append(event.text)
+            if self.document is not None:
+                self.refresh()
+            return
+        if isinstance(event, MessageDone | StateChanged):
+            self._live.clear()
+        entry = text_of.entry_of(event)
+        if entry is not None:
+            self._entries.append(entry)
+            del self._entries[: -2 * _ENTRIES]
+            self.refresh()
 
     def refresh(self) -> None:
         """Write soon: something changed."""
         if self._timer is None:
-            with contextlib.suppress(RuntimeError):
-                self._timer = asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._start_writing)
+            self._timer = asyncio.get_running_loop().call_later(_INTERVAL, self._due)
 
-    def _add(self, entry: str) -> None:
-        self._entries.append(entry)
-        self.refresh()
+    async def close(self) -> None:
+        """Write what is still to be written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            await self.write()
 
-    def _start_writing(self) -> None:
+    def _due(self) -> None:
         self._timer = None
-        task = asyncio.get_running_loop().create_task(self.write())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._desk.connection.spawn(self.write())
 
     def _above(self) -> str:
         """All above the prompt section."""
-        parts = list(self._entries)
-        if pending := list(self._app.prompts):
-            parts.append(PENDING_MARK)
-            for prompt in pending:
-                words = ", ".join(prompt.describe()["decisions"])
-                body = visible(prompt.text, keep="\n\t").replace("```", "'''")
-                parts.append(f"### {prompt.id}: {visible(prompt.title)}\n\n```\n{body}\n```\n\nAnswers: {words}")
+        entries = self._entries[-_ENTRIES:]
+        parts = ["# turnstone"]
+        if len(self._entries) > len(entries):
+            parts.append("> Earlier parts are left out here; turnstone.exportSession gives all.")
+        parts += entries
+        if self._live:
+            parts.append(text_of.live_entry("".join(self._live)))
+        parts += text_of.questions(self._desk.prompts.of(self.session_id))
         return "\n\n".join(parts) + "\n\n"
 
-    async def write(self) -> None:
-        """Bring the file up to date."""
+    async def write(self, section: str | None = None) -> None:
+        """Bring the file up to date; with `section`, the prompt section too."""
         async with self._writing:
-            document = self._app.documents.by_uri(self.uri) or self._app.documents.get(self.path)
-            above = self._above()
-            if document is None:
-                tail = await asyncio.to_thread(self._tail_on_disk)
-                await asyncio.to_thread(self._put, above + tail)
+            document = self.document
+            current = document.text if document is not None else await asyncio.to_thread(self._on_disk)
+            above, tail = self._above(), section if section is not None else text_of.split(current)[1]
+            if current == above + tail:
                 return
-            at = document.text.find(PROMPT_MARK)
-            tail = document.text[at:] if at >= 0 else _empty_tail()
-            if document.text != above + tail and self._app.editor.can_apply() is None:
-                await self._app.editor.apply(document, document.text, above + tail, "turnstone transcript")
+            if document is None or (not document.dirty and self._desk.editor.can_apply() is not None):
+                await asyncio.to_thread(self._put, above + tail)
+            else:
+                await self._change(document, above + tail)
 
-    def _tail_on_disk(self) -> str:
-        if self.path.exists():
-            text = self.path.read_text("utf-8", "replace")
-            at = text.find(PROMPT_MARK)
-            if at >= 0:
-                return text[at:]
-        return _empty_tail()
+    async def _change(self, document: OpenDocument, text: str) -> None:
+        """Through the editor. When the user is just typing it is refused, and tried again later."""
+        reason = await self._desk.editor.change(document, document.text, text, "turnstone transcript")
+        self._failures = self._failures + 1 if reason is not None else 0
+        if 0 < self._failures <= _TRIES:
+            self.refresh()
+
+    def _on_disk(self) -> str:
+        return self.path.read_text("utf-8", "replace") if self.path.exists() else ""
 
     def _put(self, text: str) -> None:
-        temporary = self.path.with_suffix(".part")
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         temporary.write_text(text, "utf-8", "backslashreplace")
         temporary.chmod(0o600)
         temporary.replace(self.path)
 
-    def prompt_of(self, text: str) -> str:
-        """What stands in the prompt section of a transcript's text."""
-        _, mark, rest = text.partition(PROMPT_MARK)
-        return rest.strip() if mark else ""
+    async def prompt(self) -> str:
+        """What the user wrote into the prompt section."""
+        document = self.document
+        return text_of.prompt_of(document.text if document is not None else await asyncio.to_thread(self._on_disk))
 
     async def clear_prompt(self) -> None:
         """The prompt was sent: empty its section."""
-        document = self._app.documents.get(self.path)
-        if document is not None and self._app.editor.can_apply() is None:
-            at = document.text.find(PROMPT_MARK)
-            if at >= 0:
-                await self._app.editor.apply(document, document.text, document.text[:at] + _empty_tail(), "sent")
+        await self.write(text_of.empty_section())
 
     async def add_to_prompt(self, text: str) -> None:
-        """Put a text into the prompt section (context for a question that the user will write)."""
-        await self.write()
-        document = self._app.documents.get(self.path)
-        if document is not None:
-            await self._app.editor.apply(document, document.text, document.text.rstrip("\n") + f"\n{text}\n", "context")
-            return
-        current = await asyncio.to_thread(self.path.read_text, "utf-8")
-        await asyncio.to_thread(self._put, current.rstrip("\n") + f"\n{text}\n")
-
-
-def _empty_tail() -> str:
-    return f"{PROMPT_MARK}\n\n"
-
-
-def _call(event: ToolCallUpdate, result: str) -> str:
-    lines = visible(result, keep="\n\t").replace("```", "'''").split("\n")
-    shown = "\n".join(lines[:_RESULT_LINES])
-    more = f"\n[{len(lines) - _RESULT_LINES} more lines]" if len(lines) > _RESULT_LINES else ""
-    indent = "### " if event.parent_call_id is None else "#### "
-    return f"{indent}{event.name} ({event.status})\n\n```\n{shown}{more}\n```"
+        """Put a text into the prompt section: the beginning of a question that the user will write."""
+        before = await self.prompt()
+        await self.write(f"{text_of.PROMPT_MARK}\n\n{before}{chr(10) if before else ''}{text}\n")

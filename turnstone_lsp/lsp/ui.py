@@ -1,212 +1,158 @@
-"""SessionUI for clients that speak our protocol: the event stream, and questions as requests."""
+"""Questions to a client of our protocol. Each can be answered by `turnstone.answer` too; the first counts."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from turnstone_lsp.agent.events import ReasoningDelta, TextDelta, ToolOutput
 from turnstone_lsp.agent.ui import Answers, Decision, FileReview, Item
-from turnstone_lsp.agent.wire import to_json
 from turnstone_lsp.lsp import protocol
-from turnstone_lsp.lsp.prompts import review_of
-from turnstone_lsp.process.text import safe_markdown
+from turnstone_lsp.lsp.edge import ClientError, RefusedError
+from turnstone_lsp.lsp.editor import PERSON_SECONDS
+from turnstone_lsp.lsp.encoding import change_json, item_json
+from turnstone_lsp.lsp.prompts import value_of
+from turnstone_lsp.lsp.reviews import rejected
+from turnstone_lsp.process.text import safe_markdown, visible
 from turnstone_lsp.tools.context import PlanReview
+from turnstone_lsp.workspace.uris import from_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from turnstone_lsp.agent.events import Event
-    from turnstone_lsp.lsp.app import App
-    from turnstone_lsp.lsp.prompts import Prompt
+    from turnstone_lsp.lsp.desk import Desk
+    from turnstone_lsp.lsp.prompts import Prompt, PromptKind
     from turnstone_lsp.workspace.proposals import Proposal
 
 log = logging.getLogger(__name__)
 
-COALESCE_SECONDS = 0.03
-KEPT_EVENTS = 5_000
-"""Events that are kept for a client that asks for those it missed (`turnstone.state {since}`)."""
-_SLOW_CLIENT = 4 * 1024 * 1024
-"""Bytes queued above which a client is given fewer, longer messages."""
-
-_DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
-
-
-class UpdateStream:
-    """Numbers events, joins neighbouring deltas, and sends at most one message per COALESCE_SECONDS."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._waiting: list[Event] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._seq = 0
-        self.sent: deque[dict[str, Any]] = deque(maxlen=KEPT_EVENTS)
-
-    @property
-    def seq(self) -> int:
-        """The number of the newest event that was sent."""
-        return self._seq
-
-    def emit(self, event: Event) -> None:
-        """Queue one event."""
-        last = self._waiting[-1] if self._waiting else None
-        if isinstance(event, _DELTAS) and type(last) is type(event) and _same(last, event):
-            joined = type(event)(_key(event), last.text + event.text)  # type: ignore[union-attr]  # both are deltas
-            self._waiting[-1] = joined
-        else:
-            self._waiting.append(event)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(COALESCE_SECONDS, self.flush)
-
-    def flush(self) -> None:
-        """Send what is queued."""
-        self._timer = None
-        if self._app.backlog > _SLOW_CLIENT:
-            self._timer = asyncio.get_running_loop().call_later(10 * COALESCE_SECONDS, self.flush)
-            return
-        events, self._waiting = self._waiting, []
-        records = []
-        for event in events:
-            self._seq += 1
-            record = {"seq": self._seq, **to_json(event)}
-            if record["type"] == "messageDone" and record.get("text"):
-                record["text"] = safe_markdown(record["text"])
-            records.append(record)
-        self.sent.extend(records)
-        if records:
-            self._app.notify(protocol.UPDATE, {"sessionId": self._app.session_id, "events": records})
-
-
-def _key(event: TextDelta | ReasoningDelta | ToolOutput) -> str:
-    return event.call_id if isinstance(event, ToolOutput) else event.message_id
-
-
-def _same(a: object, b: TextDelta | ReasoningDelta | ToolOutput) -> bool:
-    return isinstance(a, _DELTAS) and _key(a) == _key(b)
+_ALL_SCOPES = ["once", "session", "workspace", "user"]
 
 
 class RichUI:
-    """Questions as requests of our protocol; the engine cancels an await to withdraw one."""
+    """One session's questions as requests of our protocol."""
 
-    def __init__(self, app: App, stream: UpdateStream) -> None:
-        self._app = app
-        self._stream = stream
+    def __init__(self, desk: Desk, session_id: str) -> None:
+        self._desk = desk
+        self._session_id = session_id
 
-    def emit(self, event: Event) -> None:
-        """See SessionUI."""
-        self._stream.emit(event)
-
-    async def approve_tools(self, items: Sequence[Item], proposals: Sequence[Proposal]) -> Answers:
-        """See SessionUI. The batch's calls and its files are asked about side by side."""
-        asking = [i for i in items if i.needs_approval and not i.edits]
-        answers = Answers()
+    async def approve(self, items: Sequence[Item], batch: Sequence[Item], answers: Answers) -> None:
+        """Ask about calls, side by side."""
         async with asyncio.TaskGroup() as group:
-            for item in asking:
-                group.create_task(self._approve(item, items, answers))
-            if proposals:
-                group.create_task(self._review(proposals, answers))
-        return answers
+            for item in items:
+                group.create_task(self._approve(item, batch, answers))
 
     async def _approve(self, item: Item, batch: Sequence[Item], answers: Answers) -> None:
-        with self._app.prompts.open("approval", item.header, item.preview, always=item.always) as prompt:
-            params = {
-                "promptId": prompt.id,
-                "sessionId": self._app.session_id,
-                "item": protocol.item_json(item),
-                "batch": [protocol.item_json(i) for i in batch],
-            }
-            answers.decisions[item.call_id] = await self._ask(prompt, protocol.REQUEST_APPROVAL, params, _decision)
+        with self._desk.prompts.open("tool", self._session_id, item.header, item.preview, item=item) as prompt:
+            more = {"item": item_json(item), "batch": [item_json(i) for i in batch]}
+            scopes = _ALL_SCOPES if item.always else _ALL_SCOPES[:1]
+            params = self._question(prompt, **more, scopes=scopes)
+            answers.decisions[item.call_id] = await self._ask(
+                prompt, protocol.REQUEST_APPROVAL, params, Decision(approved=False)
+            )
 
-    async def _review(self, proposals: Sequence[Proposal], answers: Answers) -> None:
-        """One request names all files; each is a prompt of its own, so that any can be answered from anywhere."""
+    async def review(self, proposals: Sequence[Proposal], answers: Answers) -> None:
+        """Ask about files: one request, and a question of its own for each."""
         with contextlib.ExitStack() as stack:
             prompts = [
-                stack.enter_context(self._app.prompts.open("edits", f"Edit {p.display}", p.diff(), proposal=p))
+                stack.enter_context(
+                    self._desk.prompts.open(
+                        "edit", self._session_id, f"Change {p.display}", p.diff(), proposal=p, uri=p.uri
+                    )
+                )
                 for p in proposals
             ]
-            files = [
-                {"promptId": prompt.id, **protocol.proposal_json(p, self._app.documents)}
-                for prompt, p in zip(prompts, proposals, strict=True)
-            ]
+            save = self._desk.save_after_accept
+            pairs = list(zip(prompts, proposals, strict=True))
+            files = [change_json(prompt.id, p, self._desk.documents, save=save) for prompt, p in pairs]
 
             def read(answer: dict[str, Any]) -> None:
-                for prompt, proposal in zip(prompts, proposals, strict=True):
+                for prompt, proposal in pairs:
                     if not prompt.answer.done():
-                        prompt.resolve(_file_review(proposal, answer))
+                        prompt.resolve(_file_review(prompt, proposal, answer))
 
-            with self._request(protocol.REVIEW_EDITS, {"sessionId": self._app.session_id, "files": files}, read):
-                for prompt, proposal in zip(prompts, proposals, strict=True):
+            params = {"sessionId": self._session_id, "files": files}
+            with self._request(protocol.REVIEW_EDITS, params, read):
+                for prompt, proposal in pairs:
                     answers.reviews[proposal.id] = await prompt.answer
 
     async def review_plan(self, path: Path, text: str, call_id: str) -> PlanReview:
-        """See SessionUI."""
-        with self._app.prompts.open("plan", f"Plan {path.name}", text) as prompt:
+        """Ask about a plan."""
+        uri = from_path(path)
+        with self._desk.prompts.open("plan", self._session_id, f"Plan {path.name}", text, uri=uri) as prompt:
             params = {
                 "promptId": prompt.id,
-                "sessionId": self._app.session_id,
+                "sessionId": self._session_id,
                 "callId": call_id,
-                "uri": path.as_uri(),
-                "text": text,
+                "uri": uri,
+                "text": safe_markdown(text),
             }
-            return await self._ask(prompt, protocol.REVIEW_PLAN, params, _plan_review)
+            review: PlanReview = await self._ask(prompt, protocol.REVIEW_PLAN, params, PlanReview("reject"))
+            return review
 
-    async def ask_continue(self, question: str) -> bool:
-        """See SessionUI."""
-        with self._app.prompts.open("continue", question, question) as prompt:
-            params = {"promptId": prompt.id, "sessionId": self._app.session_id, "question": question}
-            return bool(await self._ask(prompt, protocol.ASK_CONTINUE, params, lambda a: a.get("decision") == "allow"))
+    async def yes_or_no(self, kind: PromptKind, question: str) -> bool:
+        """Ask whether to go on, or to trust."""
+        with self._desk.prompts.open(kind, self._session_id, question, question) as prompt:
+            params = self._question(prompt, item=None, batch=[], scopes=_ALL_SCOPES[:1])
+            return bool(await self._ask(prompt, protocol.REQUEST_APPROVAL, params, negative=False))
 
-    async def _ask(self, prompt: Prompt, method: str, params: dict[str, Any], read: Callable[..., Any]) -> Any:
-        """Wait for the request's answer or for `turnstone.answer`, whichever comes first. An error is a no."""
-        with self._request(method, params, lambda answer: prompt.resolve(read(answer))):
+    def _question(self, prompt: Prompt, **more: Any) -> dict[str, Any]:
+        return {
+            "promptId": prompt.id,
+            "sessionId": self._session_id,
+            "kind": prompt.kind,
+            "title": visible(prompt.title),
+            "text": visible(prompt.text, keep="\n\t"),
+            **more,
+        }
+
+    async def _ask(self, prompt: Prompt, method: str, params: dict[str, Any], negative: Any) -> Any:
+        """The request's answer or the one of `turnstone.answer`, whichever is first."""
+        with self._request(method, params, lambda answer: prompt.resolve(_value(prompt, answer, negative))):
             return await prompt.answer
 
     @contextlib.contextmanager
     def _request(self, method: str, params: dict[str, Any], read: Callable[[dict[str, Any]], object]) -> Iterator[None]:
-        """Ask the client while the body waits; `read` gets its answer, {} for an error. Withdrawn at the end."""
-        asking = asyncio.ensure_future(self._app.ask(method, params))
+        """Keep a request open while the body waits; it is withdrawn at the end.
 
-        def answered(task: asyncio.Task[Any]) -> None:
-            if task.cancelled():
-                return
-            error = task.exception()
-            if error is not None:
-                log.warning("%s: %s", method, error)
-            answer = None if error is not None else task.result()
-            read(answer if isinstance(answer, dict) else {})
-
-        asking.add_done_callback(answered)
+        `read` gets what the client answered, {} for null. A client that fails to ask has not said no for its user:
+        the questions stay open in the transcript.
+        """
+        self._desk.stream.flush()
+        task = self._desk.connection.spawn(self._send(method, params, read))
         try:
             yield
         finally:
-            asking.cancel()
+            task.cancel()
+
+    async def _send(self, method: str, params: dict[str, Any], read: Callable[[dict[str, Any]], object]) -> None:
+        try:
+            answer = await self._desk.connection.ask(method, params, seconds=PERSON_SECONDS)
+        except ClientError as error:
+            log.warning("%s: %s", method, error)
+            await self._desk.show_pending(self._session_id)
+            return
+        read(answer if isinstance(answer, dict) else {})
 
 
-def _decision(answer: dict[str, Any]) -> Decision:
-    scope = answer.get("scope") if answer.get("scope") in ("session", "workspace", "user") else "once"
-    grant = answer.get("grant")
-    granted = frozenset(g for g in grant if isinstance(g, str)) if isinstance(grant, list) else frozenset()
-    return Decision(answer.get("decision") == "allow", protocol.field(answer, "feedback", str, ""), scope, granted)
+def _value(prompt: Prompt, answer: dict[str, Any], negative: Any) -> Any:
+    """A client's answer; what cannot be understood is a no."""
+    try:
+        return value_of(prompt, str(answer.get("decision") or ""), answer)
+    except RefusedError as error:
+        log.warning("an answer to %s was taken for a no: %s", prompt.id, error)
+        return negative
 
 
-def _plan_review(answer: dict[str, Any]) -> PlanReview:
-    word = answer.get("decision")
-    feedback = protocol.field(answer, "feedback", str, "")
-    return PlanReview(word if word in ("accept", "annotate") else "reject", feedback)
-
-
-def _file_review(proposal: Proposal, answer: dict[str, Any]) -> FileReview:
-    """One file's part of a client's answer; what is missing or malformed is a rejection."""
-    for record in protocol.field(answer, "files", list, []):
-        if isinstance(record, dict) and record.get("proposalId") == proposal.id:
-            decision = record.get("decision")
-            word = decision if decision in ("accept", "partial") else "reject"
-            review = review_of(proposal, word, record, protocol.field(record, "feedback", str, ""))
-            if record.get("appliedBy") == "none" and word != "reject":
-                return FileReview(frozenset(), proposal.base.text, "none", review.feedback)
+def _file_review(prompt: Prompt, proposal: Proposal, answer: dict[str, Any]) -> FileReview:
+    """One file's part of an answer; what is missing is a rejection."""
+    feedback = answer.get("feedback")
+    files = answer.get("files")
+    for record in files if isinstance(files, list) else ():
+        if isinstance(record, dict) and record.get("promptId") == prompt.id:
+            given = record if record.get("feedback") else {**record, "feedback": feedback}
+            review: FileReview = _value(prompt, given, rejected(proposal))
             return review
-    return FileReview(frozenset(), proposal.base.text, "none", protocol.field(answer, "feedback", str, ""))
+    return rejected(proposal, feedback if isinstance(feedback, str) else "")
