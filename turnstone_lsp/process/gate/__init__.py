@@ -7,6 +7,7 @@ is too long, too deep, unreadable or only known when it runs is asked about.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.process.gate.verdict import Findings, Level, Verdict
@@ -14,6 +15,8 @@ from turnstone_lsp.process.gate.verdict import Findings, Level, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Level", "Verdict", "judge"]
 
@@ -36,6 +39,9 @@ def judge(command: str, cwd: Path | None = None, roots: Iterable[Path] = (), *, 
             Walk(found, around).root(command, State((around.cwd,), around.home))
         except RecursionError:
             found.ask("it is too deep to be examined")
+        except Exception:
+            log.exception("judging a command failed")
+            found.ask("it could not be examined (an internal error; see the log)")
     if not found.commands and not found.blocks:
         found.plain = False
     return found.verdict()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
-from turnstone_lsp.process.gate import system
+from turnstone_lsp.process.gate import options, packages, risky
 from turnstone_lsp.process.gate.places import MEANING, Place
 from turnstone_lsp.process.gate.words import SPLIT, UNKNOWN, Word
 
@@ -15,81 +16,6 @@ if TYPE_CHECKING:
     from turnstone_lsp.process.gate.command import Command
 
 SHELLS = ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "rbash", "yash")
-_DECODERS = frozenset(
-    [
-        "base64",
-        "base32",
-        "basenc",
-        "xxd",
-        "openssl",
-        "uudecode",
-        "gzip",
-        "gunzip",
-        "zcat",
-        "bunzip2",
-        "xz",
-        "unxz",
-        "zstd",
-        "rev",
-        "tr",
-        "od",
-        "hexdump",
-        "gpg",
-        "python",
-        "python3",
-        "perl",
-        "ruby",
-        "node",
-        "php",
-        "awk",
-        "gawk",
-        "printf",
-    ]
-)
-_FETCHERS = frozenset(
-    ["curl", "wget", "nc", "ncat", "aria2c", "http", "https", "ftp", "fetch", "lynx", "w3m", "scp", "ssh", "git", "gh"]
-)
-
-_RUNS = re.compile(
-    r"\b(?:system|popen\d?|p?exec(?:l[ep]{0,2}|v[pe]{0,3}|File|Sync|FileSync)?|spawn\w*|subprocess|fork|shell_exec"
-    r"|passthru|proc_open|pcntl_\w+|child_process|execa|Process|Runtime|Open3|IO\.popen|posix_spawn|startfile|pty"
-    r"|shell|Command|run_command|qx|Deno\.run|Bun\.spawn|Kernel|os\.kill|killpg|syscall|win32\w*)\b|`[^`]*`|%x[\W_]"
-    r"|\$\(|\|\s*getline|\|\s*\""
-)
-_REMOVES = re.compile(
-    r"rmtree|rmSync|rmdir\w*|unlink\w*|\bremove(?:dirs|Sync|_tree|_dir_all|_file)?\s*\(|rimraf|\brm(?:_rf|_r|tree)?\b"
-    r"|File\.delete|\.delete\s*\(|fs\.(?:promises\.)?rm\b|truncate\w*|\brename\w*\s*\(|shutil\.move|chmod\w*|chown\w*"
-    r"|symlink\w*|FileUtils"
-)
-_WRITES = re.compile(
-    r"open\s*\([^)]*['\"](?:[wax]\+?b?|r\+b?|[wax]b\+)['\"]|write_(?:text|bytes)|writeFile\w*|appendFile\w*|createWriteStream"
-    r"|copyfile\w*|file_put_contents|fopen\s*\([^)]*['\"][wax]|File\.write|IO\.write|\bprint\b[^;}]*>\s*[\"'/$]|open\s*\([^)]*['\"]>"
-    r"|os\.open|shutil\.copy\w*|mkdir\w*|makedirs"
-)
-_REACHES = re.compile(
-    r"\bsockets?\b|urllib|urlopen|\brequests\b|http\.client|httplib|httpx|aiohttp|\bfetch\s*\(|net\.(?:connect|create)|\bhttps?\b['\"]?\)?\.?"
-    r"(?:get|request)|Net::HTTP|open-uri|\bLWP\b|IO::Socket|axios|XMLHttp|dgram|smtplib|ftplib|telnetlib|paramiko"
-    r"|curl_exec|fsockopen|websocket|/inet/|require\(\s*['\"](?:node:)?(?:net|http|https|tls|dgram|dns)['\"]"
-)
-_HIDES = re.compile(
-    r"\beval\b|\bexec\s*\(|\bcompile\s*\(|__import__|importlib|\bgetattr\b|ctypes|\bcffi\b|marshal|pickle|base64|b64decode"
-    r"|codecs|fromhex|unhexlify|\\x[0-9a-fA-F]{2}|\\[0-7]{3}|\\u[0-9a-fA-F]{4}|\bchr\s*\(|fromCharCode|\batob\b"
-    r"|Buffer\.from|\bunpack\b|\bpack\b|new\s+Function|process\.binding|__globals__|__builtins__|__subclasses__"
-    r"|instance_eval|class_eval|\bsend\s*\(|constantize|rot13|decode\s*\(|str_rot13|gzinflate|assert\s*\(\s*\$|dlopen|vm\.run|runpy"
-    r"|[\[.]constructor\b|worker_threads|\bload(?:string|file)\s*\("
-)
-_SECRETS = re.compile(
-    r"environ|getenv|process\.env|\bENV\[|\bENV\b\.|%ENV|\$ENV\b|id_(?:rsa|ed25519|ecdsa|dsa)|\.ssh\b|\.aws\b|\.netrc|/etc/(?:shadow|passwd)"
-    r"|\.gnupg|\.git-credentials|/proc/"
-)
-_KINDS = (
-    (_RUNS, "runs other programs"),
-    (_REMOVES, "deletes, moves or re-permits files"),
-    (_WRITES, "writes files"),
-    (_REACHES, "reaches the network"),
-    (_HIDES, "hides what it does"),
-    (_SECRETS, "reads the environment or keys"),
-)
 _STRING = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|`((?:\\.|[^`\\])*)`", re.DOTALL)
 
 
@@ -97,10 +23,10 @@ def inline(c: Command, code: str) -> None:
     """Judge code that the line holds itself, in whatever language: only harmless computing goes unasked."""
     if UNKNOWN in code:
         c.ask("runs code that is only known when it runs")
-    for pattern, what in _KINDS:
+    for pattern, what in risky.KINDS:
         if pattern.search(code):
             c.ask(f"its code {what}")
-    if _RUNS.search(code) or "!" in code:
+    if risky.RUNS.search(code) or "!" in code:
         for match in _STRING.finditer(code):
             text = next(group for group in match.groups() if group is not None)
             if len(text) > 1:
@@ -133,10 +59,10 @@ def shell(c: Command) -> None:
         stdin(c)
 
 
-def given(c: Command, word: Word) -> None:
+def given(c: Command, word: Word, *, here: bool = False) -> None:
     """A text for a shell."""
     if word.known:
-        c.judge.script(word.text.replace(SPLIT, " "), c.state)
+        c.judge.script(word.text.replace(SPLIT, " "), c.state, here=here)
     else:
         c.ask("runs a text that is only known when it runs")
         c.judge.script(word.text.replace(UNKNOWN, " "), c.state)
@@ -150,9 +76,26 @@ def script_file(c: Command, word: Word) -> None:
     if not word.known:
         c.ask("runs a script that is only known when it runs")
         return
+    if fresh(c, word):
+        return
     place = c.place(word)
     if place != Place.WORKSPACE:
         c.ask(f"runs {word.shown}, {MEANING.get(place, 'no ordinary file')}")
+
+
+def fresh(c: Command, word: Word) -> bool:
+    """Judge a script that this very line has written or fetched. False when it is another."""
+    path = os.path.normpath(word.text)
+    if path not in c.state.files:
+        return False
+    content = c.state.files[path]
+    if content is None:
+        c.ask(f"runs {word.shown}, which this line has fetched or written, unseen")
+    elif c.name in SHELLS or c.name in {"source", "."} or not c.name.isidentifier():
+        c.judge.script(content, c.state)
+    else:
+        inline(c, content)
+    return True
 
 
 def stdin(c: Command) -> None:
@@ -160,9 +103,9 @@ def stdin(c: Command) -> None:
     feed = c.feed
     if feed is None:
         return
-    if any(name in _FETCHERS for name in feed.through):
+    if options.names("fetchers").intersection(feed.through):
         c.ask("runs what was fetched from the network, unseen")
-    elif any(name in _DECODERS for name in feed.through):
+    elif options.names("decoders").intersection(feed.through):
         c.block("runs decoded text that nobody can read before")
     elif feed.text is not None:
         if c.name in {"make", "gmake"}:
@@ -183,14 +126,17 @@ def source(c: Command) -> None:
 
 def evaluate(c: Command) -> None:
     """eval: its words, joined, are a script."""
-    given(c, Word(" ".join(w.text for w in c.args)))
+    args = c.args[1:] if c.args and c.args[0].text == "--" else c.args
+    given(c, Word(" ".join(w.text for w in args)), here=True)
 
 
 def trap(c: Command) -> None:
     """trap: its first word runs later."""
     operands = c.operands()
     if operands:
-        given(c, operands[0])
+        branch = type(c)(c.name, c.args, c.state.fork(), c.judge)
+        given(branch, operands[0], here=True)
+        c.state.merge(branch.state)
 
 
 def mapfile(c: Command) -> None:
@@ -251,11 +197,15 @@ def _module(c: Command, words: list[Word]) -> None:
         return
     name = words[0].text
     if name in {"pip", "pip3"}:
-        system.pip(type(c)(f"python -m {name}", words[1:], c.state, c.judge))
+        packages.pip(type(c)(f"python -m {name}", words[1:], c.state, c.judge))
     elif name in {"timeit", "trace", "cProfile", "profile", "pdb", "runpy", "code", "idlelib", "webbrowser", "smtpd"}:
         inline(c, " ".join(w.text for w in words[1:]))
-    elif name == "http.server" or "\0" in name:
-        c.ask("opens the folder to the network" if "\0" not in name else "runs an unknown module")
+    elif name == "http.server":
+        local = any(w.text.rpartition("=")[2] in {"127.0.0.1", "localhost", "::1"} for w in words)
+        if not local:
+            c.ask("opens the folder to the network (add --bind 127.0.0.1)")
+    elif UNKNOWN in name:
+        c.ask("runs a module that is only known when it runs")
 
 
 def deno(c: Command) -> None:
@@ -290,7 +240,9 @@ def awk(c: Command) -> None:
     texts = [*c.values("e", "source"), *operands[:1]] if not c.values("e", "source") else c.values("e", "source")
     for word in texts:
         text = re.sub(r"/(?:\\.|[^/\\\n])*/", "//", word.text)
-        if re.search(r"system\s*\(|\|&?\s*getline|(?:print|printf)\b[^;}\n]*\|&?|getline\s*<|@load|/inet/", text):
+        if "/inet/" in word.text or re.search(
+            r"system\s*\(|\|&?\s*getline|(?:print|printf)\b[^;}\n]*\|&?|getline\s*<|@load|/inet/", text
+        ):
             inline(c, word.text)
             c.ask("its program runs other programs")
         elif re.search(r"(?:print|printf)\b[^;}\n]*>{1,2}\s*[\"\w$(]", text) and not re.search(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from turnstone_lsp.process.gate.verdict import Findings
 
 
+_NO_CLUSTERS = frozenset({"gcc", "g++", "cc", "c++", "clang", "clang++", "cmake", "java", "go", "date", "gradle"})
+"""Programs whose letters cannot be put together behind one dash."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feed:
     """What comes in on a command's standard input: its text where known, and the programs that it came through."""
@@ -33,8 +37,8 @@ class Judge(Protocol):
         """Judge another command that this one would run."""
         ...
 
-    def script(self, source: str, state: State) -> None:
-        """Judge a text that this command would give to a shell."""
+    def script(self, source: str, state: State, *, here: bool = False) -> None:
+        """Judge a text that this command would give to a shell; here: to the very shell that reads it."""
         ...
 
 
@@ -80,7 +84,8 @@ class Command:
                 if any(option == name or (len(name) > 2 and option.startswith(name)) for option in long):
                     yield Word(value, word.glob) if equals else following
             elif text.startswith("-") and len(text) > 1:
-                cut = min((text.find(c, 1) for c in short if text.find(c, 1) > 0), default=0)
+                cut = min((at for c in short if (at := text.find(c, 1)) > 0), default=0)
+                cut = 0 if cut > 1 and self.name in _NO_CLUSTERS else cut
                 if cut:
                     rest = text[cut + 1 :]
                     yield Word(rest, word.glob) if rest else following
@@ -122,9 +127,11 @@ class Command:
         self.judge.found.paths += _as_paths(paths)
         if place in {Place.OWN, Place.DEVICE, Place.CRITICAL}:
             self.block(f"{what} {word.shown}, {MEANING[place]}")
-        elif place == Place.TEMPORARY:
+        elif place in {Place.TEMPORARY, Place.TEMPORARY_ROOT}:
             self.judge.found.plain = False
-        elif place > Place.TEMPORARY and place not in {Place.WORKSPACE_ROOT, Place.TEMPORARY_ROOT}:
+        elif place == Place.WORKSPACE_ROOT and all(path in self.judge.around.roots for path in paths):
+            return
+        elif place > Place.TEMPORARY:
             self.ask(f"{what} {word.shown}, {MEANING[place]}")
 
     def removes(self, word: Word, *, recursive: bool, what: str = "deletes") -> None:

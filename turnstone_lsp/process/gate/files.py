@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
+from turnstone_lsp.process.gate import options
 from turnstone_lsp.process.gate.places import MEANING, Place
 from turnstone_lsp.process.gate.words import UNKNOWN, Word
 
@@ -13,36 +15,7 @@ if TYPE_CHECKING:
 
     from turnstone_lsp.process.gate.command import Command
 
-_FILTERS = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-regex",
-        "-iregex",
-        "-lname",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-ctime",
-        "-cmin",
-        "-atime",
-        "-amin",
-        "-newer",
-        "-empty",
-        "-inum",
-        "-links",
-        "-perm",
-        "-user",
-        "-group",
-        "-samefile",
-    ]
-)
 _ACTIONS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
-_HOLDS = (Place.VITAL, Place.WORKSPACE_ROOT)
 
 
 def rm(c: Command) -> None:
@@ -61,11 +34,11 @@ def find(c: Command) -> None:
     starts = [w for w in c.args[:at] if not w.text.startswith("-")] or [Word(".")]
     expression = c.args[at:]
     filtered = any(
-        w.text in _FILTERS
+        w.text in options.names("find_filters")
         and not (w.text.endswith("name") and i + 1 < len(expression) and expression[i + 1].text == "*")
         for i, w in enumerate(expression)
     )
-    found = [_hit(c, start, filtered=filtered) for start in starts]
+    found = [hit for start in starts for hit in _hits(c, start, filtered=filtered)]
     index = 0
     while index < len(expression):
         text = expression[index].text
@@ -88,15 +61,16 @@ def _ends(expression: list[Word], at: int) -> bool:
     return expression[at].text == ";" or (expression[at].text == "+" and expression[at - 1].text == "{}")
 
 
-def _hit(c: Command, start: Word, *, filtered: bool) -> Word:
-    """A file that find hands on: the start path itself unless tests pick some of what is below it."""
+def _hits(c: Command, start: Word, *, filtered: bool) -> list[Word]:
+    """What find hands on: the start path and all below it, or, where tests pick some of it, one file below it."""
+    below = f"{start.text.rstrip('/')}/"
     if filtered and c.place(start) != Place.VITAL:
-        return Word(f"{start.text.rstrip('/')}/found")
-    return start
+        return [Word(f"{below}found")]
+    return [start, Word(f"{below}*", glob=True)]
 
 
 def _with_hit(word: Word, found: list[Word]) -> list[Word]:
-    return [Word(word.text.replace("{}", one.text)) for one in found] if "{}" in word.text else [word]
+    return [Word(word.text.replace("{}", one.text), one.glob) for one in found] if "{}" in word.text else [word]
 
 
 def fd(c: Command) -> None:
@@ -105,7 +79,7 @@ def fd(c: Command) -> None:
         if word.text in {"-x", "-X", "--exec", "--exec-batch"}:
             words = c.args[at + 1 :]
             starts = [w for w in c.args[:at] if not w.text.startswith("-")][1:] or [Word(".")]
-            found = [_hit(c, start, filtered=True) for start in starts]
+            found = [hit for start in starts for hit in _hits(c, start, filtered=True)]
             if not any("{" in w.text for w in words):
                 words = [*words, Word("{}")]
             c.judge.argv([new for w in words for new in _with_hit(w, found)], c.state)
@@ -124,7 +98,9 @@ def mv(c: Command) -> None:
 def cp(c: Command) -> None:
     """cp, install: the target is written."""
     sources, target = _sources_and_target(c)
-    if target is not None:
+    if c.name == "install" and c.has("d", "directory"):
+        write_operands(c)
+    elif target is not None:
         c.writes(target, "copies to")
     if c.has("rRa", "recursive", "archive"):
         for word in sources:
@@ -168,6 +144,15 @@ def write_operands(c: Command) -> None:
     """tee, touch, mkdir, truncate ...: every operand is written."""
     for word in c.operands("smtrdoij", "size", "mode", "reference", "date"):
         c.writes(word)
+        if c.name in {"tee", "sponge"}:
+            c.state.files[os.path.normpath(word.text)] = c.feed.text if c.feed else None
+
+
+def second_written(c: Command) -> None:
+    """uniq, xxd, split: the second operand is written."""
+    for word in c.operands("fswlnabcpog")[1:2]:
+        c.writes(word)
+    outputs(c)
 
 
 def dd(c: Command) -> None:
@@ -224,7 +209,7 @@ def tar(c: Command) -> None:
 
 def unpack(c: Command) -> None:
     """unzip, 7z, cpio ...: -d and -o name the folder."""
-    for word in c.values("do", "directory"):
+    for word in c.values("doD", "directory"):
         if word.text:
             c.writes(word, "unpacks to")
 
@@ -326,6 +311,10 @@ RULES: dict[str, Callable[[Command], None]] = {
     ),
     **dict.fromkeys(("fd", "fdfind"), fd),
     **dict.fromkeys(("sed", "gsed"), sed),
+    **dict.fromkeys(("uniq", "xxd", "split"), second_written),
+    **dict.fromkeys(
+        ("iconv", "openssl", "nasm", "ar", "objcopy", "strip", "ffmpeg", "convert", "cpp", "yacc"), outputs
+    ),
     "find": find,
     "mv": mv,
     "ln": ln,

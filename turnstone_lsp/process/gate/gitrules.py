@@ -290,8 +290,13 @@ def _worktree(c: Command) -> None:
 
 def _remote(c: Command) -> None:
     operands = c.operands("tm")
-    if operands and operands[0].text in {"add", "set-url", "remove", "rm", "rename"}:
+    if operands and operands[0].text in {"set-url", "remove", "rm", "rename"}:
         c.ask("changes where the repository pulls from and pushes to")
+
+
+def _init(c: Command) -> None:
+    for word in c.operands("b", "template", "initial-branch", "separate-git-dir"):
+        c.writes(word)
 
 
 def _output(c: Command) -> None:
@@ -302,6 +307,7 @@ def _output(c: Command) -> None:
 
 _RULES = {
     "clone": _clone,
+    "init": _init,
     "config": _config,
     "push": _push,
     "reset": _reset,

@@ -6,6 +6,8 @@ Paths are judged twice, as written and with every symbolic link of their existin
 from __future__ import annotations
 
 import enum
+import fnmatch
+import itertools
 import os
 import re
 import tempfile
@@ -117,7 +119,7 @@ _SECRET_NAME = re.compile(
 PROTECTED = re.compile(
     r"(?:.*/)?(?:\.git|\.vscode|\.idea|\.zed|\.cursor|\.claude|\.codex|\.roo|\.husky|\.devcontainer|\.hg|\.svn"
     r"|\.github/workflows)(?:/.*)?"
-    r"|(?:.*/)?(?:\.mcp\.json|\.env(?:\..*)?|\.npmrc|\.yarnrc.*|\.pre-commit-config\.yaml|\.envrc|.*\.code-workspace"
+    r"|(?:.*/)?(?:\.mcp\.json|\.env(?:\.(?!example$|sample$|template$|dist$).*)?|\.npmrc|\.yarnrc.*|\.pre-commit-config\.yaml|\.envrc|.*\.code-workspace"
     r"|sitecustomize\.py|usercustomize\.py|agents\.md|claude\.md|gemini\.md|\.cursorrules|\.windsurfrules"
     r"|\.gitmodules|\.gitattributes|\.gitconfig|\.bashrc|\.profile|\.zshrc|\.direnvrc|\.turnstone.*)"
     r"|conftest\.py"
@@ -127,8 +129,16 @@ _HARMLESS = re.compile(
     r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|ptmx|pts/\d+|shm/.+)|/proc/self/fd/\d"
 )
 _OURS = re.compile(r"/(?:\.config|\.local/state|\.local/share|application support)/turnstone-lsp(?:/|$)")
-_EVERYTHING = re.compile(r"[*?.]*[*?][*?.]*|\.?\[[!^].*\]\*?|\{?\*.*\*\}?")
+_EVERYTHING = re.compile(r"[*?.]*[*?][*?.]*|\.?\[[!^].*\]\*?|!\(.*\)\*?|[*?+@]\(.*\*.*\)")
 """A last part that matches (nearly) everything in its folder."""
+
+
+_PATTERN = re.compile(r"[*?\[]|[!@+]\(")
+_LURES = (
+    *("bin", "boot", "dev", "etc", "home", "lib", "root", "usr", "var", "passwd", "shadow", "sudoers", "sda", "sbin"),
+    *(".ssh", ".aws", ".gnupg", ".bashrc", ".profile", ".netrc", ".env", ".git", ".vscode", "id_rsa", "id_ed25519"),
+    *("authorized_keys", "environ", "self"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +187,8 @@ def locate(word: Word, state: State, around: Surroundings, *, follow: bool = Tru
     follow: the last component is followed when it is a link (reading, writing); not for deleting.
     """
     worst, paths = Place.HARMLESS_DEVICE, []
-    for folder in state.folders:
-        path = _whole(word.text) if word.glob else word.text
+    for folder, given in itertools.product(state.folders, _readings(word)):
+        path = given
         if not path.startswith("/"):
             if not folder or UNKNOWN in path.split("/", 1)[0]:
                 worst = max(worst, Place.UNKNOWN)
@@ -196,10 +206,17 @@ def locate(word: Word, state: State, around: Surroundings, *, follow: bool = Tru
     return worst, paths
 
 
+def _readings(word: Word) -> list[str]:
+    """The paths that a pattern is judged as: as a whole folder, as a child, and as the famous names it matches."""
+    if not word.glob:
+        return [word.text]
+    return list(dict.fromkeys([_whole(word.text), *_lured(word.text)]))
+
+
 def _whole(path: str) -> str:
     """`folder/*` is judged as the folder itself; another pattern as a child of its folder."""
     parts = path.split("/")
-    at = next((i for i, part in enumerate(parts) if any(c in part for c in "*?[")), len(parts))
+    at = next((i for i, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
     if at == len(parts) or not _EVERYTHING.fullmatch(parts[at]):
         return path
     head = "/".join(parts[:at]) or ("/" if path.startswith("/") else ".")
@@ -207,6 +224,17 @@ def _whole(path: str) -> str:
     if all(not part or _EVERYTHING.fullmatch(part) for part in rest):
         return head
     return f"{head}/x/{'/'.join(rest)}"
+
+
+def _lured(path: str) -> list[str]:
+    """The pattern with its parts replaced by names of vital, secret or protected places that they match."""
+    choices = []
+    for part in path.split("/"):
+        hits = [n for n in _LURES if fnmatch.fnmatchcase(n, part) and (part[:1] == "." or n[:1] != ".")]
+        choices.append(hits if _PATTERN.search(part) and part.strip("*") else [part])
+    if any(not choice for choice in choices):
+        return []
+    return ["/".join(combination) for combination in itertools.islice(itertools.product(*choices), 24)]
 
 
 def _around_unknown(path: str, around: Surroundings) -> Place:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstone_lsp.process.gate import code, files, gitrules, options, system
+from turnstone_lsp.process.gate import code, files, gitrules, network, options, packages, system
 from turnstone_lsp.process.gate.command import Command, Feed
 from turnstone_lsp.process.gate.places import MEANING, Place, locate
 from turnstone_lsp.process.gate.words import UNKNOWN, State, Word
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from turnstone_lsp.process.gate.walk import Walk
 
-_RULES: dict[str, Callable[[Command], None]] = files.RULES | code.RULES | system.RULES | {"git": gitrules.git}
+_RULES: dict[str, Callable[[Command], None]] = (
+    files.RULES | code.RULES | system.RULES | network.RULES | packages.RULES | {"git": gitrules.git}
+)
 _VERSIONED = re.compile(r"(python|pip|perl|ruby|node|lua|php|pypy|gcc|g\+\+|clang|idle)-?\d[\d.]*")
 _RESERVED = frozenset(
     {
@@ -45,7 +47,7 @@ _SPEAK = frozenset(
     {"echo", "printf", "true", "false", ":", "exit", "return", "break", "continue", "shift", "test", "["}
 )
 _TEXT_ONLY = {"git commit": "mF", "git tag": "mF"}
-_HARMLESS_VALUES = frozenset({"", "cat", "true", "false", "less", "0", "1"})
+_QUIET_VALUES = frozenset({"cat", "true", "false", "less", ":"})
 _SEARCH_PATHS = ("PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "CLASSPATH")
 _QUIET_GIT = re.compile(
     r"GIT_(?:AUTHOR|COMMITTER)_\w+|GIT_TERMINAL_PROMPT|GIT_TRACE\w*|GIT_OPTIONAL_LOCKS|GIT_MERGE_AUTOEDIT|GIT_LFS_SKIP_SMUDGE"
@@ -63,7 +65,9 @@ def run(walk: Walk, words: list[Word], state: State, feed: Feed | None) -> Feed:
         walk.found.plain = False
         _any_destructive(walk, args, state)
         return Feed()
-    if re.match(r"[A-Za-z_]\w*=", name_word.text):  # after a wrapper: no program, but meant as an assignment
+    if not name_word.text or re.match(
+        r"[A-Za-z_]\w*=", name_word.text
+    ):  # after a wrapper: no program, but meant as an assignment
         walk.found.plain = False
         return run(walk, args, state, feed)
     name = _name(walk, name_word, state)
@@ -71,6 +75,7 @@ def run(walk: Walk, words: list[Word], state: State, feed: Feed | None) -> Feed:
     _record(walk, name, args)
     if name in state.functions:
         walk.found.plain = False
+        walk.call(name, state)
         return Feed(None, (name,))
     if name in _RESERVED:
         walk.found.ask(f"{name!r} stands where a program must; it could not be read with certainty")
@@ -95,7 +100,10 @@ def _name(walk: Walk, word: Word, state: State) -> str:
         walk.found.ask(f"the program's name {text!r} has letters that look like others")
     if "/" in text:
         place = locate(word, state, walk.around)[0]
-        tools = place == Place.HOME and re.search(r"/(?:bin|shims|scripts)/", text, re.IGNORECASE)
+        if code.fresh(Command(text, [], state, walk), Word(text)):
+            return text.rpartition("/")[2]
+        tools = place == Place.HOME or text.startswith(("/opt/", "/nix/", "/snap/"))
+        tools = tools and bool(re.search(r"/(?:bin|shims|scripts)/", text, re.IGNORECASE))
         if place not in {Place.WORKSPACE, Place.SYSTEM, Place.CRITICAL} and not tools:
             walk.found.ask(f"it runs {text}, {MEANING.get(place, 'no ordinary program')}")
         text = os.path.normpath(text).rpartition("/")[2]
@@ -135,7 +143,7 @@ def _tables(c: Command) -> None:
     blocked, asked = options.blocked(name), options.asked(name) or options.asked_unless(name, first)
     if blocked:
         c.block(blocked)
-    if asked:
+    if asked and not (name in {"nc", "ncat", "netcat"} and network.probes_loopback(c)):
         c.ask(asked)
         if "disks" in asked:
             system.disk(c)
@@ -158,6 +166,9 @@ def _wrapped(walk: Walk, c: Command) -> bool:
         return False
     if wrapper.ask:
         c.ask(wrapper.ask)
+    if c.name in {"time", "strace", "ltrace", "perf"}:
+        for word in c.values("o", "output"):
+            c.writes(word)
     state = c.state
     pairs, words = inner(c, wrapper)
     for name, value in pairs:
@@ -171,6 +182,10 @@ def _wrapped(walk: Walk, c: Command) -> bool:
         state.doubtful = ()
     if c.name == "coproc":
         words = next((words[i + 1 :] for i, w in enumerate(words[:2]) if w.text in {"{", "("}), words)
+    if c.name == "parallel" and words and words[0].text.startswith(":::"):
+        for word in words[1:]:
+            walk.script(word.text, state)
+        return True
     if c.name in {"xargs", "parallel"}:
         words = fed(c, words or [Word("echo")])
     if c.name in {"watch", "hyperfine", "parallel"} and words and " " in words[0].text:
@@ -201,7 +216,7 @@ def _builtin(walk: Walk, c: Command) -> None:
             if equals:
                 assigned(walk, name, (value,), c.state)
                 c.state.variables[name] = (value,)
-    if c.name in {"test", "[", "let", "printf", "read", "declare", "unset", "export"}:
+    if c.name in {"test", "[", "let", "printf", "read", "declare", "unset", "export", "wait"}:
         for word in c.args:
             if re.search(r"\w\[[^\]]*(?:\$\(|`)", word.text):
                 c.ask("a quoted subscript would run a command")
@@ -228,11 +243,14 @@ def assigned(walk: Walk, name: str, given: tuple[str, ...], state: State) -> Non
     """An assignment: some variables decide what runs."""
     if not options.decides(name):
         return
-    if all(value in _HARMLESS_VALUES for value in given) and name != "PATH":
+    quiet = {""} | (_QUIET_VALUES if name.endswith(("PAGER", "EDITOR")) or name == "VISUAL" else set())
+    if name != "PATH" and all(value in quiet for value in given):
         return
     if _QUIET_GIT.fullmatch(name) or (
         name == "NODE_OPTIONS" and not any(_NODE_LOADS.search(v) or UNKNOWN in v for v in given)
     ):
+        return
+    if name == "PATH" and all(_extends_path(walk, value, state) for value in given):
         return
     if name in _SEARCH_PATHS and all(_in_workspace(walk, value, state) for value in given):
         return
@@ -246,6 +264,20 @@ def assigned(walk: Walk, name: str, given: tuple[str, ...], state: State) -> Non
     ):
         for value in given:
             walk.script(value.replace(UNKNOWN, "x"), state)
+
+
+def _extends_path(walk: Walk, value: str, state: State) -> bool:
+    """`PATH=folder:$PATH` with folders of programs that are the user's, the system's or the workspace's own."""
+    entries = value.split(":")
+    if UNKNOWN not in entries or not all(entries):
+        return False
+    for entry in entries:
+        place = locate(Word(entry), state, walk.around)[0]
+        if entry == UNKNOWN or place in {Place.SYSTEM, Place.WORKSPACE} or (entry in {"/usr/bin", "/bin", "/sbin"}):
+            continue
+        if not (place in {Place.HOME, Place.ELSEWHERE} and re.search(r"/(?:\.?s?bin|shims|scripts)$", entry)):
+            return False
+    return True
 
 
 def _in_workspace(walk: Walk, value: str, state: State) -> bool:
@@ -307,7 +339,7 @@ def _any_destructive(walk: Walk, args: list[Word], state: State) -> None:
 
 def writes(walk: Walk, word: Word, state: State) -> None:
     """A redirection's target."""
-    if system.network_redirect(word):
+    if network.network_redirect(word):
         walk.found.ask("it opens a network connection (/dev/tcp)")
         return
     Command("redirection", [], state, walk).writes(word)
@@ -315,7 +347,7 @@ def writes(walk: Walk, word: Word, state: State) -> None:
 
 def reads(walk: Walk, word: Word, state: State) -> None:
     """A redirection's source."""
-    if system.network_redirect(word):
+    if network.network_redirect(word):
         walk.found.ask("it opens a network connection (/dev/tcp)")
         return
     Command("redirection", [], state, walk).reads(word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ MAX_CHARS = 60_000
 MAX_DEPTH = 200
 MAX_NODES = 20_000
 _PADDING = re.compile(r"[ \t]{100,}|\n(?:[ \t]*\n){20,}")
+_LIKE_SLASHES = "\u2044\u2215\u29f8\uff0f\u2571"
 _JOINERS = "\u200c\u200d\ufe0f"
 
 
@@ -44,7 +46,13 @@ def refuse(command: str, found: Findings) -> bool:
     if len(command) > MAX_CHARS:
         found.ask(f"the command is longer than {MAX_CHARS:,} characters and was not examined")
         return True
-    hidden = sorted({f"U+{ord(c):04X}" for c in command if c not in "\n\t" and not _shown(c)})
+    blanks = {c for c in command if c != " " and unicodedata.category(c) == "Zs"}
+    if blanks:
+        found.ask(f"it holds blanks that are none to bash ({', '.join(sorted(f'U+{ord(c):04X}' for c in blanks))})")
+    slashes = [c for c in command if c in _LIKE_SLASHES]
+    if slashes:
+        found.ask("it holds characters that look like a slash and are none")
+    hidden = sorted({f"U+{ord(c):04X}" for c in command if c not in "\n\t" and c not in blanks and not _shown(c)})
     if hidden:
         found.block(f"it holds control or invisible characters ({', '.join(hidden[:5])})")
     joined = [i for i, c in enumerate(command) if c in _JOINERS and (i == 0 or command[i - 1].isascii())]

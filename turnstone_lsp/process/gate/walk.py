@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.process.gate import simple
 from turnstone_lsp.process.gate.command import Feed
 from turnstone_lsp.process.gate.places import Place, Surroundings, locate
+from turnstone_lsp.process.gate.redirects import STATEMENTS, last_command, outputs, trailing_words
 from turnstone_lsp.process.gate.syntax import parse, refuse, substitutions, text, too_big, within
 from turnstone_lsp.process.gate.words import UNKNOWN, State, Word, alternatives, expand, values
 
@@ -24,6 +26,7 @@ _MAX_NESTING = 12
 _EXECUTING = re.compile(r"\$\{[^}]*@P\}|\$\{![A-Za-z_]\w*[^}]*\}|\$\{[A-Za-z_]\w*:?=")
 _ARITHMETIC_CALL = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 _UNREAD = re.compile(r"(?<!\\)(?:`|\$\()(.+)", re.DOTALL)
+_CONTINUED = re.compile(r"([^\s\\])\\\n(?=\S)")
 _MISREAD = re.compile(r"(?<!\\)[()]")
 _SEQUENCES = {"program", "compound_statement", "do_group", "else_clause", "subshell", "heredoc_redirect"}
 
@@ -36,6 +39,8 @@ class Walk:
         self.around = around
         self._commands = 0
         self._nesting = 0
+        self._fed: dict[int, Feed] = {}
+        self._trailing: dict[int, list[Node]] = {}
 
     # -- what rules may ask (command.Judge)
 
@@ -45,12 +50,23 @@ class Walk:
             simple.run(self, list(words), state, feed)
             self._nesting -= 1
 
-    def script(self, source: str, state: State) -> None:
-        """Judge a text that is given to a shell."""
+    def script(self, source: str, state: State, *, here: bool = False) -> None:
+        """Judge a text that is given to a shell; here: to this one, so that what it changes stays."""
         if not source.strip() or not self._enter():
             return
         if not refuse(source, self.found):
-            self.root(source, state.fork())
+            self.root(source, state if here else state.fork())
+        self._nesting -= 1
+
+    def call(self, name: str, state: State) -> None:
+        """Judge what calling a function of this script changes; its parameters are not known."""
+        body = state.functions[name]
+        if body is None or not self._enter():
+            return
+        state.functions[name] = None
+        self.visit(body, state)
+        state.settle()
+        state.functions[name] = body
         self._nesting -= 1
 
     def _enter(self) -> bool:
@@ -63,6 +79,9 @@ class Walk:
 
     def root(self, source: str, state: State) -> None:
         """Parse and walk a whole script."""
+        joined = _CONTINUED.sub(r"\1", source)
+        if joined != source:  # the parser takes a backslash and a newline for a blank, bash for nothing
+            self.root(joined, state.fork())
         tree = parse(source.encode("utf-8", "surrogatepass"))
         if too_big(tree):
             self.found.ask("it is too deep or too large to be examined")
@@ -125,6 +144,8 @@ class Walk:
                 (args[-1] if args else parts).append(child)
             elif child.is_named:
                 args.append([child])
+        args += [[word] for word in self._trailing.pop(node.id, ())]
+        feed = self._fed.pop(node.id, feed)
         for pair in pairs:
             self._assign(pair, state if name is None else state.fork(), prefix=name is not None)
         if name is None:
@@ -147,6 +168,8 @@ class Walk:
                 self.script(hidden[1].rstrip("`)"), state)
         for substitution in substitutions(node):
             self.found.plain = False
+            if text(substitution).startswith("`") and "\\`" in text(substitution):
+                self.script(re.sub(r"\\([`$\\])", r"\1", text(substitution)[1:-1]), state)
             inner = state.fork()
             for child in substitution.named_children:
                 self.visit(child, inner)
@@ -192,12 +215,23 @@ class Walk:
                 rest += more
             elif body is None:
                 body = child
+        last = last_command(body)
+        words = [word for child in node.named_children for word in trailing_words(child)]
+        if last is not None:
+            self._trailing[last.id] = words
+            if feed is not None:
+                self._fed[last.id] = feed
+        elif words:
+            self.found.ask("words stand behind a redirection; it could not be read with certainty")
         out = self.visit(body, state, feed) if body is not None else Feed(feed.text if feed else None)
         for child in node.named_children if late else ():
             if child.type == "file_redirect":
                 self._redirect(child, state)
         for statement in rest:
             self.visit(statement, state, out)
+        for target in outputs(node):
+            for word in expand(target, state):
+                state.files[os.path.normpath(word.text)] = out.text
         return out
 
     def _heredoc(self, node: Node, state: State) -> tuple[Feed, list[Node]]:
@@ -208,7 +242,7 @@ class Walk:
         for child in node.named_children:
             if child.type == "file_redirect":
                 self._redirect(child, state)
-            elif child.type not in {"heredoc_start", "heredoc_body", "heredoc_end", "herestring_redirect"}:
+            elif child.type in STATEMENTS:
                 rest.append(child)
         if body is None:
             return Feed(""), rest
@@ -243,6 +277,8 @@ class Walk:
                 return Feed(None)
             if not look:
                 continue
+            if word.text == "!":
+                self.found.ask("'>!' is no redirection of bash")
             place = locate(word, state, self.around)[0]
             if place != Place.HARMLESS_DEVICE:
                 self.found.plain = False
@@ -300,14 +336,14 @@ class Walk:
             return
         name = text(name_node)
         calls = [c for c in within(body, "command_name") if text(c) == name]
-        spreads = any(c.type in {"pipeline", "&"} for c in _all(body))
+        spreads = any(within(body, "pipeline", "&"))
         if calls and spreads:
             self.found.block(f"{name} starts itself over and over (a fork bomb)")
         inner = state.fork()
-        inner.functions.add(name)
+        inner.functions[name] = None
         inner.variables |= dict.fromkeys("@*0123456789#", (UNKNOWN,))
         self.visit(body, inner, feed)
-        state.functions.add(name)
+        state.functions[name] = body
 
     # -- assignments and declarations
 
@@ -358,10 +394,3 @@ class Walk:
 
     def _c_style_for_statement(self, node: Node, state: State, feed: Feed | None) -> None:
         self._branches(node, state, feed)
-
-
-def _all(node: Node) -> list[Node]:
-    out = [node]
-    for child in node.children:
-        out += _all(child)
-    return out

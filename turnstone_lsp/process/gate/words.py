@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.process.gate.syntax import text
@@ -50,18 +52,21 @@ class State:
     """What is known at one point of a script.
 
     folders: where the shell may be ("" for unknown); doubtful: where it is if the last `cd` failed;
-    variables: name -> the values that it may have; functions: names defined so far.
+    variables: name -> the values that it may have; functions: name -> body, None while it is being walked;
+    files: what this line has written or fetched, path -> text, None where the text is not known. What is known of
+    files is never forgotten, so forks share it.
     """
 
     folders: tuple[str, ...]
     home: str
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    functions: set[str] = field(default_factory=set)
+    functions: dict[str, Node | None] = field(default_factory=dict)
     doubtful: tuple[str, ...] = ()
+    files: dict[str, str | None] = field(default_factory=dict)
 
     def fork(self) -> State:
         """A copy for a subshell or a branch."""
-        return State(self.folders, self.home, dict(self.variables), set(self.functions), self.doubtful)
+        return State(self.folders, self.home, dict(self.variables), dict(self.functions), self.doubtful, self.files)
 
     def merge(self, branch: State) -> None:
         """After a branch that may or may not have run: both are possible."""
@@ -86,6 +91,8 @@ class State:
             return tuple(folder or UNKNOWN for folder in self.folders)
         if name == "IFS":
             return (" \t\n",)
+        if name == "TMPDIR" and os.environ.get("TMPDIR"):
+            return (os.environ["TMPDIR"],)
         if name in {"?", "#"}:
             return ("0",)
         if name in {"!", "$"}:
@@ -214,7 +221,7 @@ def _expansion(node: Node, state: State) -> tuple[str, ...]:
 
 
 def _substituted(node: Node, state: State) -> tuple[str, ...]:
-    """`$(pwd)` and `$(echo constant)` are known; other substitutions are not."""
+    """`$(pwd)`, `$(mktemp)` and `$(echo constant)` are known; other substitutions are not."""
     inner = [c for c in node.named_children if c.type != "comment"]
     if node.type == "process_substitution" or len(inner) != 1 or inner[0].type != "command":
         return (UNKNOWN,)
@@ -224,6 +231,8 @@ def _substituted(node: Node, state: State) -> tuple[str, ...]:
         return state.lookup("PWD")
     if argv[:1] == ["echo"] and not any(word.glob for group in words for word in group):
         return (" ".join(argv[1:]),)
+    if argv[:1] == ["mktemp"] and not any("/" in word or word.startswith(("-p", "--tmpdir")) for word in argv[1:]):
+        return (str(Path(tempfile.gettempdir(), "made-by-mktemp")),)
     return (UNKNOWN,)
 
 
@@ -261,8 +270,9 @@ def _words(chars: Chars, state: State) -> list[Word]:
 def _split(chars: Chars, state: State) -> list[Word]:
     """Split where an unquoted expansion holds blanks."""
     groups: list[Chars] = [[]]
+    separators = "".join(state.lookup("IFS")).replace(UNKNOWN, " \t\n")
     for char, mark in chars:
-        if char == SPLIT or (mark == _EXPANDED and char in " \t\n"):
+        if char == SPLIT or (mark == _EXPANDED and char in separators):
             if groups[-1]:
                 groups.append([])
         else:
@@ -276,7 +286,8 @@ def _split(chars: Chars, state: State) -> list[Word]:
 
 def _word(chars: Chars, state: State) -> Word:
     body = "".join(c for c, _ in chars)
-    glob = any(c in "*?[" and mark != _QUOTED for c, mark in chars)
+    bare = "".join("x" if mark == _QUOTED else c for c, mark in chars)
+    glob = bool(re.search(r"[*?\[]|[!@+]\(", bare))
     return Word(_tilde(body, chars, state), glob)
 
 
