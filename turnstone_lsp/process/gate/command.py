@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from turnstone_lsp.process.gate.places import MEANING, Place, Surroundings, is_secret_name, locate
+from turnstone_lsp.process.gate.places import MEANING, Place, Surroundings, inside, is_secret_name, locate
 from turnstone_lsp.process.gate.words import UNKNOWN, State, Word
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Command:
             self.block(f"{what} {word.shown}, {MEANING[place]}")
         elif place in {Place.TEMPORARY, Place.TEMPORARY_ROOT}:
             self.judge.found.plain = False
-        elif place == Place.WORKSPACE_ROOT and all(path in self.judge.around.roots for path in paths):
+        elif place == Place.WORKSPACE_ROOT and all(any(inside(p, r) for r in self.judge.around.roots) for p in paths):
             return
         elif place > Place.TEMPORARY:
             self.ask(f"{what} {word.shown}, {MEANING[place]}")
