@@ -19,7 +19,8 @@ def record() -> str:
     """The demo's output with its colours."""
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "turnstone_lsp", "demo"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm"}) as process:
+    env = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=env) as process:
         os.close(slave)
         parts = []
         try:

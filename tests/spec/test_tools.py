@@ -126,8 +126,42 @@ async def test_search_is_recursive_with_paths_and_line_numbers(project: Path, st
     assert dashed == "No line of . matches -needle"
 
 
-LIBRARIES = ["sympy", "numpy", "scipy", "math", "fractions", "itertools", "functools", "collections", "decimal", "operator", "random", "re", "string"]
-NAMES = ["symbols", "solve", "simplify", "sqrt", "Matrix", "integrate", "diff", "limit", "series", "Eq", "Rational", "pi", "E", "I", "oo", "sin", "cos", "exp", "log"]
+LIBRARIES = [
+    "sympy",
+    "numpy",
+    "scipy",
+    "math",
+    "fractions",
+    "itertools",
+    "functools",
+    "collections",
+    "decimal",
+    "operator",
+    "random",
+    "re",
+    "string",
+]
+NAMES = [
+    "symbols",
+    "solve",
+    "simplify",
+    "sqrt",
+    "Matrix",
+    "integrate",
+    "diff",
+    "limit",
+    "series",
+    "Eq",
+    "Rational",
+    "pi",
+    "E",
+    "I",
+    "oo",
+    "sin",
+    "cos",
+    "exp",
+    "log",
+]
 
 
 async def test_math_has_its_libraries_and_names(project: Path, state: Path) -> None:

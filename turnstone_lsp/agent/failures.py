@@ -15,8 +15,8 @@ FailureKind = Literal[
 ]
 _RETRYABLE = frozenset({"rate_limit", "server", "cut", "stalled"})
 _OVERFLOW = re.compile(
-    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long|exceeds? the (available )?context"
-    r"|n_ctx|input is too long",
+    r"context.{0,20}(length|window|size)|maximum context|too many tokens|prompt is too long"
+    r"|exceeds? the (available )?context|n_ctx|input is too long",
     re.IGNORECASE,
 )
 _PARAMETERS = (
@@ -30,7 +30,7 @@ _PARAMETERS = (
 )
 
 
-class Failure(ModelError):
+class Failure(ModelError):  # noqa: N818 - what is raised is named for what it tells
     """One failed request. `retry_after`: seconds that the endpoint asked for; `parameter`: what a 400 refused."""
 
     def __init__(

@@ -16,9 +16,7 @@ from turnstone_lsp.agent.rescue_formats import OPEN, Block, Call
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Reader = "Callable[[str, int], Block | None]"
-
-_MARKERS: dict[str, Any] = {
+_MARKERS: dict[str, formats.Reader | None] = {
     "<tool_call>": formats.tool_call_tag,
     "<|tool_call|>": formats.json_block("<|/tool_call|>", "</tool_call>"),
     "<tool_calls>": formats.json_block("</tool_calls>"),
@@ -217,8 +215,8 @@ def _block(text: str, at: int, marker: str, names: Sequence[str]) -> Block | Non
         return formats.json_block("</s>")(text, at + len("functools"))
     if marker == "<function=":
         return formats.xml_functions(text, at)
-    block: Block | None = _MARKERS[marker](text, at + len(marker))
-    return block
+    reader = _MARKERS[marker]
+    return reader(text, at + len(marker)) if reader else None
 
 
 def _fence(text: str, at: int, names: Sequence[str]) -> Block | None:

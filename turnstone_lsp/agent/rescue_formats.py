@@ -11,6 +11,7 @@ import ast
 import html
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ class Block:
 
 
 OPEN = Block((), -1, closed=False)
+Reader = Callable[[str, int], Block | None]
 
 
 def json_at(text: str, at: int) -> tuple[Any, int] | None:
@@ -98,7 +100,7 @@ def after(text: str, at: int, closers: tuple[str, ...]) -> tuple[int, bool]:
 # -- readers
 
 
-def json_block(*closers: str) -> Any:
+def json_block(*closers: str) -> Reader:
     """One or several JSON records up to a closing marker, or to the end of the text (Hermes, Qwen, Granite ...)."""
 
     def read(text: str, at: int) -> Block | None:
@@ -189,7 +191,7 @@ def xml_functions(text: str, at: int) -> Block | None:
     return Block(tuple(calls), end)
 
 
-def invokes(*closers: str) -> Any:
+def invokes(*closers: str) -> Reader:
     """<invoke name="..."><parameter name="...">: MiniMax, DeepSeek's DSML and others."""
 
     def read(text: str, at: int) -> Block | None:

@@ -1,7 +1,7 @@
 """`turnstone-lsp demo`: a full turn on a small broken project, through the real language server.
 
-The demo is the editor: it speaks LSP and our protocol to a server of its own, shows what a user would see, and gives the
-answers that a user would give. The model is scripted, and says so.
+The demo is the editor: it speaks LSP and our protocol to a server of its own, shows what a user would see, and gives
+the answers that a user would give. The model is scripted, and says so.
 """
 
 from __future__ import annotations
