@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from turnstone_lsp.errors import ToolError
@@ -86,14 +87,15 @@ def _as_file_has_it(content: str, text: str, base: Snapshot) -> str:
 
 
 def _with_own_ends(content: str, text: str, eol: str) -> str:
-    """A file with mixed line ends: lines that stay keep theirs, new ones take the most frequent."""
+    """A file with mixed line ends: lines that stay or are changed keep theirs, further ones take the most frequent."""
     own, new = lines_of(text), lines_of(content)
     bare_own, bare_new = [chop(line) for line in own], [chop(line) for line in new]
     pieces: list[str] = []
     i = 0
     for i1, i2, j1, j2 in [*linediff.differences(bare_own, bare_new), (len(own), len(own), len(new), len(new))]:
         pieces += own[i:i1]
-        pieces += bare_new[j1:j2]
+        ends = [line[len(bare) :] for line, bare in zip(own[i1:i2], bare_own[i1:i2], strict=True)]
+        pieces += [bare + end for bare, end in zip_longest(bare_new[j1:j2], ends[: j2 - j1], fillvalue="")]
         i = i2
     ended = [line if chop(line) != line else line + eol for line in pieces]
     if new and chop(new[-1]) == new[-1]:

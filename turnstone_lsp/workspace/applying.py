@@ -187,8 +187,9 @@ def _disk_state(workspace: Workspace, base: Snapshot, display: str) -> tuple[Fin
     if not base.is_buffer and base.exists:
         try:
             with opening.open_verified(base.path) as descriptor:
+                state = os.fstat(descriptor)  # before comparing: what changes meanwhile then has another
                 if encoded.holds(descriptor, Encoded(base.text, base.format, display)):
-                    return _fingerprint(descriptor, base.fingerprint.sha256), base.format
+                    return _fingerprint(state, base.fingerprint.sha256), base.format
         except FileNotFoundError:
             pass
     now = workspace.disk_snapshot(base.path)
@@ -197,8 +198,7 @@ def _disk_state(workspace: Workspace, base: Snapshot, display: str) -> tuple[Fin
     return (now.fingerprint if now.exists else None), now.format
 
 
-def _fingerprint(descriptor: int, sha256: str) -> Fingerprint:
-    state = os.fstat(descriptor)
+def _fingerprint(state: os.stat_result, sha256: str) -> Fingerprint:
     return Fingerprint(sha256, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
 
@@ -216,7 +216,7 @@ async def _put_in_editor(workspace: Workspace, change: _Change) -> Snapshot:
         was_dirty = document.dirty
         reason = await workspace.editor.apply(document, base.text, change.text, f"turnstone: {change.display}")
         await _wait_for(workspace, document, change.text)
-        await _check_changed(workspace, change, "The editor did not change {}" + (f" ({reason})." if reason else "."))
+        await _check_changed(workspace, change, reason)
     except ToolError:
         await asyncio.to_thread(change.settle, entry, base.text)
         raise
@@ -224,11 +224,15 @@ async def _put_in_editor(workspace: Workspace, change: _Change) -> Snapshot:
     return await _settled(workspace, change, entry)
 
 
-async def _check_changed(workspace: Workspace, change: _Change, otherwise: str) -> None:
-    """Raise ToolError when the text is still the base."""
+async def _check_changed(workspace: Workspace, change: _Change, reason: str | None) -> None:
+    """Raise ToolError when the text is still the base; when the editor said no, or closed it, also for any third one."""
     now = await workspace.snapshot(change.base.path)
     if now.text == change.base.text and now.exists == change.base.exists:
-        raise ToolError(f"{otherwise.format(change.display)} Nothing was changed; read it again.")
+        why = f" ({reason})" if reason else ""
+        raise ToolError(f"The editor did not change {change.display}{why}: its text is as before. Read it again.")
+    unsure = reason is not None or workspace.documents.get(change.base.path) is None
+    if unsure and now.text != change.text:
+        raise reporting.moved(change.base, now, change.display)
 
 
 async def _present(workspace: Workspace, change: _Change) -> OpenDocument:
@@ -271,7 +275,7 @@ async def _confirm_client(workspace: Workspace, change: _Change) -> Snapshot:
     document = workspace.documents.get(base.path)
     if document is not None:
         await _wait_for(workspace, document, change.text)
-    await _check_changed(workspace, change, "The editor said that it changed {}, but its text is as before.")
+    await _check_changed(workspace, change, None)
     entry = await asyncio.to_thread(change.record)
     was_clean = await asyncio.to_thread(_disk_holds, workspace, base)
     await _save(workspace, base.path, was_dirty=not was_clean)

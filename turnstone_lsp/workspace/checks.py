@@ -17,7 +17,7 @@ _NEVER = {"\0": "a NUL character", "\ufffd": "U+FFFD, the mark of a lost charact
 _JSON_LIMIT = 16 * 1024 * 1024
 """Characters up to which a file is parsed to see whether it stays valid."""
 
-_MARKER = r"^[ \t]*(?:#+|//+|/\*+|\{/\*|<!--|--+|;+|%+|\*+|'+|\"+|\[|\(|<)?[ \t]*"
+_MARKER = r"^[ \t]*(?:#+|//+|/\*+|\{/\*|<!--|--+|;+|%+|\*+|'+|\"+|<)?[ \t]*[\[(]?[ \t]*"
 _DOTS = r"(?:\.{3,}|…)"
 _LEFT_OUT = (
     r"(?:rest of|remaining|remainder of|existing|previous|unchanged|as before|the same|omitted|snip|truncated|"
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(
     f"{_MARKER}(?:"
     f"{_DOTS}.{{0,40}}\\b{_LEFT_OUT}\\b"
     f"|.{{0,30}}\\b{_LEFT_OUT}\\b.{{0,40}}{_DOTS}"
-    f"|(?:\\.*[ ]?)?(?:the |and )?(?:rest|remainder|remaining)\\b.{{0,30}}\\b{_WHAT}\\b.{{0,30}}(?:\\*/|-->|\\]|$)"
+    f"|(?:\\.*[ ]?)?(?:the |and )?(?:rest|remainder|remaining)\\b.{{0,30}}\\b{_WHAT}\\b.{{0,30}}(?:\\*/|-->|[\\])]|$)"
     f"|(?:the )?{_WHAT} (?:remains|stays|is) (?:unchanged|the same|as before)"
     r")",
     re.IGNORECASE | re.MULTILINE,
