@@ -180,7 +180,7 @@ async def test_a_change_between_any_two_phases_never_loses_the_users_text(
     document = agent.workspace.documents.get(path)
     if what == "deleted":
         assert not path.exists()
-    elif what == "buffer" or what == "opened":
+    elif what in {"buffer", "opened"}:
         assert document is not None
         assert document.text == user
     elif document is not None:  # the disk moved under an open document: that is for its editor to settle, not for us
