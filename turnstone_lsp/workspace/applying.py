@@ -225,7 +225,7 @@ async def _put_in_editor(workspace: Workspace, change: _Change) -> Snapshot:
 
 
 async def _check_changed(workspace: Workspace, change: _Change, reason: str | None) -> None:
-    """Raise ToolError when the text is still the base; any other but the new one, if the editor said no or closed it."""
+    """Raise ToolError when the text is still the base; after a no, or closed, when it is not the new one either."""
     now = await workspace.snapshot(change.base.path)
     if now.text == change.base.text and now.exists == change.base.exists:
         why = f" ({reason})" if reason else ""
