@@ -15,6 +15,7 @@ from turnstone_lsp.web import outbound, urls
 from turnstone_lsp.web.answer import plain
 from turnstone_lsp.web.errors import RefusedError, WebError
 from turnstone_lsp.web.excerpt import GAP, excerpt
+from turnstone_lsp.web.fetch import ElsewhereError, fetch, open_transport
 from turnstone_lsp.web.page import read_page
 
 if TYPE_CHECKING:
@@ -95,12 +96,9 @@ async def _answer(url: CheckedUrl, question: str, ctx: ToolContext, call: Call) 
 
 
 async def _page(url: CheckedUrl, ctx: ToolContext) -> WebPage:
-    from turnstone_lsp.web.fetch import ElsewhereError, fetch
-    from turnstone_lsp.web.transport import GuardedTransport
-
     log.info("web_fetch %s", url.url)
-    transport = GuardedTransport(proxy=ctx.settings.tools.web_proxy)
     try:
+        transport = await open_transport(ctx.settings.tools.web_proxy)
         fetched = await fetch(url.url, transport=transport, may_follow=_same_site)
         return await read_page(fetched, lambda: ctx.html)
     except ElsewhereError as error:

@@ -78,10 +78,8 @@ async def fetch(
     may_follow: asked for every redirect that passed the checks; where it says no, ElsewhereError is raised.
     Raises RefusedError and WebError; TimeoutError never leaves here.
     """
-    from turnstone_lsp.web.transport import GuardedTransport
-
     limits = limits or Limits()
-    transport = transport or GuardedTransport()
+    transport = transport or await open_transport()
     try:
         async with asyncio.timeout(limits.total):
             return await _follow(urls.check(url), transport, limits, may_follow)
@@ -89,6 +87,20 @@ async def fetch(
         raise WebError(
             f"The server did not answer in full within {limits.total:g} s. Try again or another page."
         ) from None
+
+
+async def open_transport(proxy: str = "") -> GuardedTransport:
+    """The transport to the real internet, or to a proxy. Its libraries are imported off the event loop."""
+    return await asyncio.to_thread(_import_and_open, proxy)
+
+
+def _import_and_open(proxy: str) -> GuardedTransport:
+    import httpcore
+
+    from turnstone_lsp.web.transport import GuardedTransport
+
+    asyncio.run(httpcore.AnyIOBackend().sleep(0))  # imports what it needs under a running loop: this thread's
+    return GuardedTransport(proxy=proxy)
 
 
 class ElsewhereError(WebError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,6 +52,7 @@ async def search(query: str, *, max_results: int, topic: Topic, settings: ToolSe
 
 
 async def _ask(query: str, max_results: int, topic: Topic, settings: ToolSettings) -> Any:
+    await asyncio.to_thread(importlib.import_module, "tavily")  # half a second, the first time
     import httpx
     from tavily import AsyncTavilyClient, errors
 

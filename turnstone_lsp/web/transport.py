@@ -108,12 +108,23 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         options: dict[str, Any] = {"ssl_context": context, "max_keepalive_connections": 0, "http2": False}
         if not self._proxy:
             return httpcore.AsyncConnectionPool(network_backend=self._backend, **options)
-        proxy = httpx.Proxy(self._proxy)
+        proxy = _proxy(self._proxy)
         return httpcore.AsyncHTTPProxy(
             httpcore.URL(scheme=proxy.url.raw_scheme, host=proxy.url.raw_host, port=proxy.url.port, target=b"/"),
             proxy_auth=proxy.raw_auth,
+            proxy_ssl_context=context if proxy.url.scheme == "https" else None,
             **options,
         )
+
+
+def _proxy(url: str) -> httpx.Proxy:
+    try:
+        proxy = httpx.Proxy(url)
+    except (ValueError, httpx.InvalidURL):
+        proxy = None
+    if proxy is None or proxy.url.scheme not in {"http", "https"} or not proxy.url.host:
+        raise WebError("The setting tools.web_proxy must be a URL that begins with http:// or https://. Ask the user.")
+    return proxy
 
 
 class _Backend(httpcore.AsyncNetworkBackend):
