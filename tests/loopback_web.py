@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gzip
 import socket
 import zlib
@@ -141,11 +142,14 @@ async def _raw_deflate(answer: Answer, writer: asyncio.StreamWriter) -> None:
     writer.write(answer.head(len(body), **{"Content-Encoding": "deflate"}) + body)
 
 
+@functools.cache
+def bomb() -> bytes:
+    """64 kB that inflate to 64 MiB."""
+    return gzip.compress(bytes(64 << 20))
+
+
 async def _gzip_bomb(answer: Answer, writer: asyncio.StreamWriter) -> None:
-    """About 1 MB that inflates to 1 GiB."""
-    made = zlib.compressobj(9, wbits=31)
-    body = b"".join(made.compress(bytes(1 << 20)) for _ in range(1 << 10)) + made.flush()
-    writer.write(answer.head(len(body), **{"Content-Encoding": "gzip"}) + body)
+    writer.write(answer.head(len(bomb()), **{"Content-Encoding": "gzip"}) + bomb())
 
 
 async def _cut_gzip(answer: Answer, writer: asyncio.StreamWriter) -> None:

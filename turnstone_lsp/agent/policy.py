@@ -23,10 +23,11 @@ from turnstone_lsp.agent import rules as matching
 from turnstone_lsp.agent.always import grant_for
 from turnstone_lsp.memory.grants import Grant
 from turnstone_lsp.tools import registry
+from turnstone_lsp.web import outbound
 from turnstone_lsp.workspace import protected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from turnstone_lsp.agent.rules import Target
@@ -94,9 +95,13 @@ def decide(
     return Verdict("ask", always=_always(tool, plan))
 
 
-def check_rules(rules: Iterable[Rule]) -> list[str]:
-    """Warnings for rules that can never match as they are written: a tool that does not exist."""
+def check_rules(rules: Sequence[Rule]) -> list[str]:
+    """Warnings for rules that can never match as written: no such tool, or a host where anyone can publish (C-17)."""
     return [
+        f"The rule '{matching.show(rule)}' allows nothing: {advice}."
+        for rule in rules
+        if rule.decision == "allow" and (advice := outbound.advice(rule.host))
+    ] + [
         f"The rule '{matching.show(rule)}' names no tool: there is no '{rule.tool}'. "
         f"The tools are {', '.join(registry.DEFINITIONS)}."
         for rule in rules

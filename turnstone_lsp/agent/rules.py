@@ -14,9 +14,10 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from turnstone_lsp.agent.options import runs_something
+from turnstone_lsp.web import outbound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -115,7 +116,7 @@ def permits(rule: Rule, about: Target) -> bool:
         return False
     if rule.path and not (about.path and all(path_matches(rule.path, p, about.roots) for p in about.named)):
         return False
-    return not rule.host or (about.host is not None and host_matches(rule.host, about.host))
+    return not rule.host or (about.host is not None and host_covers(rule.host, about.host))
 
 
 def covers_commands(about: Target, rules: Iterable[Rule], prefixes: Iterable[Argv] = ()) -> bool:
@@ -222,12 +223,38 @@ def _places(word: str, roots: Sequence[Path]) -> Iterator[Path]:
 # --- hosts ----------------------------------------------------------------------------------------------------------
 
 
-def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host is the pattern's or below it, by whole labels (C-17). An IP address matches only itself."""
-    wanted, given = _labels(pattern), _labels(host)
-    if wanted == given:
-        return bool(wanted)
-    return bool(wanted) and not _is_address(host) and given.endswith("." + wanted)
+def host_matches(pattern: str, place: str) -> bool:
+    """Whether a place is, read widely, the pattern's: that host or one below it, by whole labels (C-17).
+
+    A place is a host, or on hosts where anyone can publish "host/owner". An IP address matches only itself.
+    """
+    wanted, given = _split(pattern), _split(place)
+    if wanted.owner and given.owner and wanted.owner != given.owner:
+        return False
+    if wanted.host == given.host:
+        return bool(wanted.host)
+    return bool(wanted.host) and not _is_address(given.host) and given.host.endswith("." + wanted.host)
+
+
+def host_covers(pattern: str, place: str) -> bool:
+    """The same, read narrowly: where anyone can publish, the owner must be named, in full."""
+    wanted, given = _split(pattern), _split(place)
+    if given.shared and (not wanted.owner or pattern.partition("/")[2].strip("/") != place.partition("/")[2]):
+        return False
+    if not given.shared and (wanted.shared or wanted.host in outbound.SHARED_SUFFIXES):
+        return False
+    return host_matches(pattern, place)
+
+
+class _Place(NamedTuple):
+    host: str
+    owner: str
+    shared: bool
+
+
+def _split(place: str) -> _Place:
+    host, slash, owner = place.strip().partition("/")
+    return _Place(_labels(host), owner.strip("/").casefold(), bool(slash))
 
 
 @lru_cache(maxsize=512)

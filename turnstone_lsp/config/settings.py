@@ -104,7 +104,8 @@ class Rule:
     command: str = ""
     """Words of a command; a trailing * stands for further arguments. Covers a line only if every command matches."""
     host: str = ""
-    """A host name, and the hosts below it."""
+    """A host name, and the hosts below it. Where anyone can publish (github.com), an allow must name the owner too:
+    "github.com/OWNER"."""
 
 
 @dataclass(frozen=True, slots=True)

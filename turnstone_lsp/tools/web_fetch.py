@@ -57,13 +57,14 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
         return await _answer(url, args.question, ctx, call)
 
     proxy = ctx.settings.tools.web_proxy
+    place, sure = outbound.place(url)
     return Plan(
         header=f"Fetch {_shown(url)}",
         preview=f"{visible(args.url)}\n{_spelled(url)}Question: {visible(args.question, keep=chr(10))}",
         needs_approval=True,
         execute=execute,
         kind="fetch",
-        subject=Subject("host", url.host, pattern=url.host),
+        subject=Subject("host", place, pattern=place if sure else None),
         must_ask=outbound.doubts(url),
         notes=(f"Sent through the proxy {visible(proxy)}: its addresses are checked by name only.",) if proxy else (),
     )

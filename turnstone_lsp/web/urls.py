@@ -43,7 +43,7 @@ class CheckedUrl:
     """A URL that passed: how it is sent, and whom it names."""
 
     url: str
-    """What is sent: host as A-labels, no default port, no fragment."""
+    """What is sent, in ASCII: host as A-labels, no default port, dot segments resolved, no fragment."""
     scheme: Literal["http", "https"]
     host: str
     """A-labels or an IP literal, lower case, without brackets and without a trailing dot."""
@@ -75,10 +75,15 @@ def check(text: str) -> CheckedUrl:
     host, address = _check_host(parts["host"])
     port = _check_port(parts["port"], scheme)
     _check_agreement(text, host, port)
-    bracketed = f"[{host}]" if ":" in host else host
-    shown_port = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
-    path = rest if rest.startswith("/") else f"/{rest}"
-    return CheckedUrl(f"{scheme}://{bracketed}{shown_port}{path}", scheme, host, port, address)
+    return CheckedUrl(_canonical(scheme, host, port, rest), scheme, host, port, address)
+
+
+def _canonical(scheme: str, host: str, port: int, rest: str) -> str:
+    """The URL as it is sent: dot segments resolved, letters beyond ASCII percent-encoded."""
+    import httpx
+
+    netloc = (f"[{host}]" if ":" in host else host) + ("" if port == _DEFAULT_PORTS[scheme] else f":{port}")
+    return str(httpx.URL(f"{scheme}://{netloc}{rest if rest.startswith('/') else f'/{rest}'}"))
 
 
 def redirected(base: CheckedUrl, location: bytes) -> CheckedUrl:
