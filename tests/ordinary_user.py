@@ -23,6 +23,7 @@ mount --bind "$3" "$1/site"
 mount --bind "$4" "$1/repo"
 folder=$1
 shift 4
+export LD_LIBRARY_PATH="$folder/py/lib"  # not another Python's library of the same name
 export PYTHONPATH="$folder/repo:$folder/repo/tests:$folder/site" HOME="$folder/home" PYTHONDONTWRITEBYTECODE=1
 export TURNSTONE_STATE_DIR="$folder/home/state" TURNSTONE_CONFIG="$folder/home/config.toml"
 exec setpriv --reuid UID --regid UID --clear-groups "$folder/py/bin/python3" "$@"
