@@ -163,3 +163,9 @@ def test_an_earlier_session_goes_on(run: Run, model: Model) -> None:
     assert "4711" in run("sessions", "export", ident).stdout
     assert run("sessions", "delete", ident).returncode == 0
     assert run("sessions").stdout == ""
+
+
+def test_without_a_command_a_person_gets_help(terminal: Any) -> None:
+    session = terminal()
+    session.expect("usage: turnstone-lsp")
+    assert session.end() == 2

@@ -91,7 +91,11 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.command is None and sys.stdin is not None and sys.stdin.isatty():
+        parser.print_help()  # a person at a terminal, not an editor: nothing useful would come over the keyboard
+        return 2
     if options.command in (None, "serve"):
         from turnstone_lsp.lsp.server import main as serve
 
