@@ -44,6 +44,7 @@ class Engine:
         if session_id is not None:
             title = (await self.store.session(session_id)).title
             history = await History.resume(self.store, session_id)
+            scope.call_ids.update(history.call_ids())
         session = Session(AgentContext(self.services, scope, workspace), history, title)
         self._sessions[session.id] = session
         return session

@@ -34,6 +34,10 @@ class History:
         """An earlier conversation: compacted as it was, every call answered."""
         return cls(store, session_id, await store.load(session_id))
 
+    def call_ids(self) -> set[str]:
+        """Ids of all calls in the conversation: a later call may not take one again."""
+        return {call["id"] for message in self.messages for call in message.get("tool_calls") or ()}
+
     def begin_turn(self, turn_id: str) -> None:
         """What is added from now on belongs to this turn."""
         self._turn = turn_id
