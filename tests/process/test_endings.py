@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import signal
 import subprocess
 import sys
@@ -167,13 +168,14 @@ async def test_the_supervisor_itself_is_killed(tmp_path: Path) -> None:
     assert wait_none(mark) == []
 
 
-async def test_a_graceful_end_comes_first(tmp_path: Path) -> None:
-    """TERM, 500 ms, KILL."""
+async def test_a_graceful_end_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TERM, 500 ms (here ten times as long), KILL."""
+    monkeypatch.setattr(supervisor, "Command", functools.partial(supervisor.Command, grace=5.0))
     mark = token()
     command = f"trap 'echo goodbye; exit' TERM; echo ready; sleep {mark} & wait"
     lines: list[str] = []
     task = asyncio.ensure_future(
-        supervisor.run([*SHELL, command], cwd=tmp_path, env=child_env(), timeout=2, on_output=lines.append)
+        supervisor.run([*SHELL, command], cwd=tmp_path, env=child_env(), timeout=3, on_output=lines.append)
     )
     outcome = await task
     assert outcome.ended == "timeout"

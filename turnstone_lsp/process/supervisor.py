@@ -128,7 +128,8 @@ async def run(
         exit_ = await child.exited() if ended == "" else None
         left = exit_.left if exit_ else ()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(pump), DRAIN if left or ended else _DRAIN_ALONE)
+            held = bool(left) or (ended != "" and not child.ended)
+            await asyncio.wait_for(asyncio.shield(pump), DRAIN if held else _DRAIN_ALONE)
         collector.detach()
         if not left:
             pump.cancel()
@@ -205,7 +206,7 @@ async def end(owner: str) -> None:
     for child in children:
         child.stop()
     if children:
-        await asyncio.wait([asyncio.ensure_future(child.gone()) for child in children], timeout=GRACE + 1)
+        await asyncio.wait([asyncio.ensure_future(child.gone()) for child in children], timeout=GRACE + 3)
 
 
 def shutdown(timeout: float = 2.0) -> None:
@@ -269,7 +270,7 @@ async def _wait(
         exited.cancel()
     child.stop()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(child.gone(), GRACE + 1)
+        await asyncio.wait_for(child.gone(), GRACE + 3)
     return "output" if collector.bytes_seen >= HARD_CAP else "timeout"
 
 

@@ -123,7 +123,7 @@ def _notes(outcome: Outcome, ctx: ToolContext) -> list[str]:
     notes.append(_ending(outcome, ctx.settings.tools.bash_timeout))
     if outcome.background:
         named = ", ".join(f"{p.pid} ({visible(p.command)[:80]})" for p in outcome.background[:10])
-        notes.append(f"still running in the background, until the session ends: {named}; kill PID ends one sooner")
+        notes.append(f"still running in the background, until turnstone ends: {named}; kill PID ends one sooner")
         notes.append(f"its further output goes to {outcome.path} (read_file)")
     unsaved = _unsaved(ctx)
     if unsaved:
