@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstone_lsp.web.excerpt import GAP, excerpt
@@ -10,6 +10,7 @@ from turnstone_lsp.web.excerpt import GAP, excerpt
 WORDS = st.text(st.sampled_from("abc déßx日本\n\n "), max_size=4_000)
 
 
+@settings(deadline=None)
 @given(WORDS, st.text(max_size=60), st.integers(400, 6_000))
 def test_it_fits_the_budget_keeps_the_order_and_counts_what_is_missing(text: str, question: str, budget: int) -> None:
     got, left_out = excerpt(text, question, budget)

@@ -11,11 +11,14 @@ _CODE = re.compile(
 )
 _IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])?")
 _LINK = re.compile(r"\[([^\[\]]+)\]\(\s*<?([^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*)>?[^()\n]*\)")
+_ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[^\n]*\n?", re.MULTILINE)
 _ELEMENT = re.compile(
     r"</?(?:a|audio|base|embed|form|iframe|img|input|link|meta|object|picture|script|source|style|svg|video)\b[^<>]*>",
     re.IGNORECASE,
 )
+_PASSES = 8
+"""What is taken away may leave an image behind that was wrapped around it; nobody nests so deep in earnest."""
 
 
 def plain(text: str, limit: int) -> str:
@@ -31,18 +34,25 @@ def plain(text: str, limit: int) -> str:
         done += [_plain_prose(text[at : code.start()]), code[0]]
         at = code.end()
     done.append(_plain_prose(text[at:]))
-    return "".join(done) + (f"\n[cut after {limit:,} characters]" if cut else "")
+    return "".join(done).strip() + (f"\n[cut after {limit:,} characters]" if cut else "")
 
 
 def _plain_prose(text: str) -> str:
-    text = _IMAGE.sub(r"\1", text)
-    text = _LINK.sub(_words, text)
-    text = _DEFINITION.sub("", text)
-    return _ELEMENT.sub("", text)
+    for _ in range(_PASSES):
+        before = text
+        text = _IMAGE.sub(r"\1", text)
+        text = _LINK.sub(_words, text)
+        text = _DEFINITION.sub("", text)
+        text = _ELEMENT.sub("", text)
+        if text == before:
+            return text
+    return text.replace("![", "! [").replace("<", "< ")
 
 
 def _words(link: re.Match[str]) -> str:
     label, target = link[1], link[2]
-    if label == target or not re.match(r"https?://", target, re.IGNORECASE):
+    if not _ABSOLUTE.match(target):
+        return link[0]  # a[i](b) is code more often than a link, and leads nowhere
+    if label == target or not re.match(r"https?:", target, re.IGNORECASE):
         return label
     return f"{label} ({target})"

@@ -102,7 +102,11 @@ def _located(base: CheckedUrl, location: bytes) -> CheckedUrl:
         raise RefusedError("It is not a plain URL.")
     text = location.decode("ascii")
     _check_characters(text)
-    return check(text if _SCHEME.match(text) else urljoin(base.url, text))
+    try:
+        joined = text if _SCHEME.match(text) else urljoin(base.url, text)
+    except ValueError:  # an unfinished bracket
+        raise RefusedError("It is not a plain URL.") from None
+    return check(joined)
 
 
 def _check_characters(text: str) -> None:
