@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from turnstone_lsp import __version__
+from turnstone_lsp.agent.policy import check_rules
 from turnstone_lsp.cli.console import Console
 from turnstone_lsp.cli.jsonl import print_line
 from turnstone_lsp.config import folders
@@ -102,9 +103,12 @@ def _database() -> Finding:
 def _settings() -> tuple[Settings | None, Finding]:
     path = folders.config_file()
     try:
-        settings = load().settings
+        loaded = load()
     except TurnstoneError as error:
         return None, Finding("settings", "problem", str(error), f"correct {path}")
+    settings = loaded.settings
+    if doubts := [*loaded.warnings, *check_rules(settings.rules)]:
+        return settings, Finding("settings", "note", " ".join(doubts), f"correct {path}, or the environment")
     known = str(path) if path.exists() else f"defaults and environment; {path} does not exist"
     return settings, Finding("settings", "ok", known)
 
