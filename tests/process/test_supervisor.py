@@ -232,7 +232,8 @@ async def test_a_command_inherits_nothing_of_the_server(tmp_path: Path) -> None:
     outcome = await run("ls /proc/self/fd; trap; ps -o ignored= -p $$", tmp_path)
     os.close(held)
     assert outcome.output.split()[:4] == ["0", "1", "2", "3"]  # 3 is ls's own
-    assert int(outcome.output.split()[-1], 16) == 0
+    # 32 and 33 are glibc's own: posix_spawn, which make uses, leaves them ignored, and nobody can set them.
+    assert int(outcome.output.split()[-1], 16) & ~(0b11 << 31) == 0
 
 
 async def test_capture_keeps_streams_apart_and_bounds_them(tmp_path: Path) -> None:
