@@ -62,7 +62,8 @@ class Subject:
     kind "command": text is the whole command line, prefixes the argv of each simple command of it, at any depth; empty
     when the line cannot be read in full (dynamic, redirected, with assignments), and then no rule permits it; known
     the argv of those that can be read, also then, for the rules that forbid;
-    kind "path": text is the real path; kind "host": text is the A-label host name, or "host/owner" where anyone can publish; kind "tool": the tool itself.
+    kind "path": text is the real path; kind "host": text is the A-label host name, or "host/owner" where anyone can
+    publish; kind "tool": the tool itself.
     """
 
     kind: SubjectKind
