@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from turnstone_lsp.memory.store import Store
 
 Message = dict[str, Any]
@@ -52,12 +54,12 @@ class History:
         if self._store is not None:
             await self._store.append(self._session_id, message, turn=self._turn, thread=self._thread)
 
-    async def checkpoint(self, text: str) -> None:
-        """Keep an answer as streamed so far, once a second."""
+    async def checkpoint(self, pieces: Sequence[str]) -> None:
+        """Keep an answer as streamed so far, once a second; joined only then."""
         now = time.monotonic()
         if self._store is not None and now - self._kept_at >= CHECKPOINT_SECONDS:
             self._kept_at = now
-            message = {"role": "assistant", "content": text}
+            message = {"role": "assistant", "content": "".join(pieces)}
             await self._store.checkpoint(self._session_id, message, turn=self._turn, thread=self._thread)
 
     async def discard(self) -> None:

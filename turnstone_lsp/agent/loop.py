@@ -80,7 +80,7 @@ class AgentLoop:
                 case TextPiece(text):
                     shown.append(text)
                     self._emit_text(message_id, text)
-                    await self._history.checkpoint("".join(shown))
+                    await self._history.checkpoint(shown)
                 case ThoughtPiece(text):
                     if self._ctx.parent is None:
                         self._ctx.emit(ReasoningDelta(message_id, text))
