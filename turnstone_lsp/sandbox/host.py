@@ -1,147 +1,129 @@
-"""The server's side of a host process: started when first needed, restarted when dead or late, ended when idle."""
+"""Starting a host: its command line, its environment, and the pipes to it."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from turnstone_lsp.errors import ToolError
+from turnstone_lsp.process import supervisor
+from turnstone_lsp.process.child import Child, Command
+from turnstone_lsp.process.pipes import Reader
+from turnstone_lsp.sandbox import libraries
+from turnstone_lsp.sandbox.levels import Level
 
-Task = Literal["math", "html"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+    from turnstone_lsp.sandbox.frames import Header
+
+Task = Literal["math", "html", "probe"]
 START_SECONDS = 60.0
-LATE_SECONDS = 3.0
+"""Seconds for which libraries may take to be imported."""
 IDLE_SECONDS = 600.0
+"""Seconds without a call after which a host is ended."""
 _THREADS = ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB")
-_RUN = "import sys; sys.path[:0] = {0!r}; from turnstone_lsp.sandbox.host_main import main; main({1!r})"
+_OPENBLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+"""On some processors OpenBLAS computes right only with what the system sets here."""
+_START = "import sys; sys.path.append({0!r}); from turnstone_lsp.sandbox.{1} import main; main({2!r}, {3!r}, {4!r})"
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[2])
-_LINE_LIMIT = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a call ended (`calls.How`), the signal that killed it or 0, and what it wrote."""
+
+    how: str
+    signal: int
+    output: bytes
 
 
 def environment() -> dict[str, str]:
-    """An environment from nothing: no key of the user's is in it."""
-    made = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "PYTHONHASHSEED": "random"}
+    """An environment from nothing: no name or value of the user's is in it."""
+    made = {"PATH": os.defpath, "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "PYTHONHASHSEED": "random"}
     made |= {f"{name}_NUM_THREADS": "1" for name in _THREADS}
-    # On some processors OpenBLAS is right only with the core type that the system sets.
-    return made | {k: v for k, v in os.environ.items() if k in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SYSTEMROOT")}
+    return made | {name: os.environ[name] for name in (*_OPENBLAS, "SYSTEMROOT") if name in os.environ}
 
 
-def module_folders() -> list[str]:
-    """Where the host finds our package and its libraries beside its own: never the working folder."""
-    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [_PACKAGE_PARENT, *(folder for folder in named if Path(folder).is_absolute())]
+def command_line(module: str, task: Task, highest: Level, names: Sequence[str]) -> list[str]:
+    """The command that starts a host. Isolated: no module comes from the folder it runs in or from PYTHONPATH.
+
+    It may write bytecode, as Python does: without, an installation that has none would compile sympy at every start.
+    """
+    folders = libraries.folders_of(names)
+    return [sys.executable, "-I", "-c", _START.format(_PACKAGE_PARENT, module, task, highest, folders)]
 
 
-class Host:
-    """One host. Calls go one at a time."""
+class Host(Protocol):
+    """Runs the calls of one task, each in a process of its own. Starts when first needed."""
 
-    def __init__(self, task: Task) -> None:
-        self._task: Task = task
-        self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
-        self._idle: asyncio.TimerHandle | None = None
-        self.level = ""
-        """The level that its self-test proved; "" before it has run."""
+    level: Level | None
+    """The level that holds; None before it has been proved."""
 
-    async def start(self) -> str:
-        """Start it if it does not run; its level. Raises ToolError."""
-        if self._process is not None and self._process.returncode is None:
-            return self.level
-        code = _RUN.format(module_folders(), self._task)
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            "-B",
-            "-c",
-            code,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd="/" if os.name == "posix" else None,
-            env=environment(),
-            start_new_session=True,
-            limit=_LINE_LIMIT,
-        )
-        try:
-            ready = await self._answer(START_SECONDS)
-        except BaseException:
-            self.kill()
-            raise
-        self.level = str(ready["level"])
-        return self.level
+    async def start(self) -> Level:
+        """Have it ready; its level. Raises ToolError."""
+        ...
 
-    async def call(self, request: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """One call. Cancelling it kills its child. Raises ToolError when the host cannot be had."""
-        async with self._lock:
-            self._stay()
-            await self.start()
-            process = self._process
-            if process is None or process.stdin is None:
-                raise ToolError(f"The {self._task} sandbox did not start. Try again.")
-            try:
-                process.stdin.write(json.dumps({**request, "timeout": timeout}).encode() + b"\n")
-                await process.stdin.drain()
-                return await self._answer(timeout + LATE_SECONDS)
-            except asyncio.CancelledError:
-                await self._cancel()
-                raise
-            except (ConnectionError, BrokenPipeError):
-                self.kill()
-                raise ToolError(f"The {self._task} sandbox ended unexpectedly. Try again.") from None
-            finally:
-                self._leave()
+    async def call(self, body: bytes, *, timeout: float, cap: int, header: Header | None = None) -> Answer:
+        """One call of at most `timeout` seconds and `cap` bytes of output. Cancelling it ends its process.
 
-    async def _cancel(self) -> None:
-        """Have the host kill its child; a host that does not answer is killed itself."""
-        process = self._process
-        if process is None or process.stdin is None:
-            return
-        with contextlib.suppress(OSError, TimeoutError, ToolError):
-            process.stdin.write(b"{}\n")
-            await asyncio.shield(self._answer(LATE_SECONDS))
-            return
-        self.kill()
-
-    async def _answer(self, seconds: float) -> dict[str, Any]:
-        process = self._process
-        if process is None or process.stdout is None:
-            raise ToolError(f"The {self._task} sandbox is not running. Try again.")
-        try:
-            async with asyncio.timeout(seconds):
-                line = await process.stdout.readline()
-        except TimeoutError:
-            self.kill()
-            raise ToolError(f"The {self._task} sandbox did not answer in time and was ended. Try again.") from None
-        if not line:
-            self.kill()
-            raise ToolError(f"The {self._task} sandbox ended unexpectedly. Try again.")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def _stay(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-
-    def _leave(self) -> None:
-        self._stay()
-        self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self.kill)
-
-    def kill(self) -> None:
-        """End it at once; its children end with it."""
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        Raises ToolError when the host cannot be had, or ended or did not answer during the call.
+        """
+        ...
 
     async def close(self) -> None:
         """End it and wait for that."""
-        self._stay()
-        self.kill()
-        if self._process is not None:
-            await self._process.wait()
-            self._process = None
+        ...
+
+
+@dataclass(slots=True)
+class Process:
+    """A host process and the ends of its pipes."""
+
+    child: Child
+    reader: Reader
+    writing: int
+
+    async def close(self) -> None:
+        """End it and wait until nothing is left of it."""
+        self.child.stop()
+        self.reader.close()
+        if self.writing >= 0:
+            os.close(self.writing)
+            self.writing = -1
+        await self.child.gone()
+
+
+async def spawn(argv: Sequence[str]) -> Process:
+    """Start a host, supervised: it ends with this process, however that ends. Raises ToolError."""
+    reading, their_writing = os.pipe()
+    their_reading, writing = os.pipe()
+    null = os.open(os.devnull, os.O_WRONLY)
+    folder = Path(os.path.abspath(os.sep))
+    try:
+        command = Command(argv, folder, environment(), (their_reading, their_writing, null))
+        child = await supervisor.start(command)
+    except BaseException:
+        os.close(reading)
+        os.close(writing)
+        raise
+    finally:
+        for fd in (their_reading, their_writing, null):
+            os.close(fd)
+    return Process(child, Reader(reading), writing)
+
+
+def choose(task: Task, names: Sequence[str], highest: Level = "L4", platform: str = sys.platform) -> Host:
+    """The kind of host that a platform gets. Forking is safe on Linux only, and needs its process descriptors."""
+    if platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            os.close(os.pidfd_open(os.getpid()))
+            from turnstone_lsp.sandbox.forking import ForkingHost
+
+            return ForkingHost(task, names, highest)
+    from turnstone_lsp.sandbox.worker import WorkerHost
+
+    return WorkerHost(task, names)

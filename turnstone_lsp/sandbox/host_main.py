@@ -1,189 +1,174 @@
-"""The host: an exec'd process that has everything imported and forks a held child for each call.
+"""A host: an exec'd process that imports a task's libraries once and forks a confined child for each call.
 
-It reads requests as JSON lines on stdin and answers as JSON lines on stdout. It ends when its input does, also in the
-middle of a call, so that a killed server leaves nothing. Run by `host.Host`, never imported by the server.
+Started by `host.Host`, never imported by the server. Standard input and output are its control pipe; it ends when the
+server's end closes. Its environment and memory hold nothing of the user's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
-import json
 import os
-import select
-import signal
+import resource
 import sys
-import sysconfig
-import time
-import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
-from turnstone_lsp.sandbox import layers
+from turnstone_lsp.sandbox import child, frames, kernel, libraries, limits, namespaces, selftest
+from turnstone_lsp.sandbox.calls import Call, Calls
+from turnstone_lsp.sandbox.levels import ALL, Level, offered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-MEMORY = 3 * 1024**3
-_CANARIES = {
-    "read a file": "open('/etc/passwd').read()",
-    "write a file": "open('/tmp/turnstone-canary', 'w').write('x')",
-    "open a socket": "__import__('socket').socket()",
-    "start a process": "__import__('os').fork()",
-    "signal its parent": "__import__('os').kill(__import__('os').getppid(), 0)",
-}
+_CHUNK = 1 << 20
+_DESCRIPTORS = 256
+_KILLED_FIRST = b"500"
+"""oom_score_adj: when memory runs out, the host goes before the editor."""
 
 
-def main(task: str) -> None:
-    """Serve calls of one task ("math" or "html")."""
-    layers.die_with_parent()
-    work = importlib.import_module(f"turnstone_lsp.sandbox.{task}_child")
-    work.prepare()
+def main(task: str, highest: Level, folders: dict[str, str]) -> NoReturn:
+    """Serve the calls of a task ("math", "html", or "probe", which only tells the level); at most at level `highest`."""
+    control, null = _take_control()
+    fatal = True
+    try:
+        libraries.make_importable(folders)
+        work: Any = importlib.import_module(f"turnstone_lsp.sandbox.{task}_child")
+        level = _choose(highest)
+        work.prepare()
+        _assert_single_threaded()
+        gc.collect()
+        gc.freeze()
+        fatal = False
+        calls = Calls(_confine(level, libraries.readable(folders)), null)
+        proved, why = selftest.prove(calls, level)
+        control.send({"ready": proved, "why": why})
+    except BaseException as error:  # noqa: BLE001 - told to the server, which tries a lower level or gives up
+        control.send({"failed": f"{type(error).__name__}: {error}", "fatal": fatal})
+        os._exit(1)
+    Server(control, calls, work).serve()
+
+
+def _confine(level: Level, readable: list[str]) -> child.Confinement:
+    """Put the host itself behind what need not be done for each call; what is left for each call."""
+    if level == "L4":
+        namespaces.enter(readable)
+        _follow_first_child()
+    if kernel.machine():
+        limits.drop_capabilities()
+    return child.Confinement.build(level, readable)
+
+
+class Control:
+    """The host's end of the control pipe."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self.reading = reading
+        self._writing = writing
+        self._unpacker = frames.Unpacker()
+
+    def send(self, header: frames.Header, body: bytes = b"") -> None:
+        """Send a frame; the host ends with a server that no longer listens."""
+        data = memoryview(frames.pack(header, body))
+        try:
+            while data:
+                data = data[os.write(self._writing, data) :]
+        except OSError:
+            os._exit(0)
+
+    def receive(self) -> list[tuple[frames.Header, bytes]] | None:
+        """The frames that are complete after one read; None when the server's end is closed."""
+        data = os.read(self.reading, _CHUNK)
+        self._unpacker.feed(data)
+        return list(iter(self._unpacker.take, None)) if data else None
+
+
+class Server:
+    """Answers requests: {"id", "timeout", "cap"} with a body runs a call, {"cancel": id} ends one."""
+
+    def __init__(self, control: Control, calls: Calls, work: Any) -> None:
+        self._control = control
+        self._calls = calls
+        self._work = work
+        self._running: dict[int, Call] = {}
+
+    def serve(self) -> NoReturn:
+        """Serve until the server's end of the pipe closes."""
+        while True:
+            if self._calls.step(self._control.reading):
+                received = self._control.receive()
+                if received is None:
+                    self._end()
+                for header, body in received:
+                    self._deal_with(header, body)
+
+    def _end(self) -> NoReturn:
+        for call in self._running.values():
+            call.stop("cancelled")
+        os._exit(0)
+
+    def _deal_with(self, header: frames.Header, body: bytes) -> None:
+        if (cancelled := header.get("cancel")) is not None:
+            if (call := self._running.get(cancelled)) is not None:
+                call.stop("cancelled")
+            return
+        number = int(header["id"])
+        done = functools.partial(self._answer, number)
+        run = functools.partial(self._work.run, header, body)
+        try:
+            timeout, cap = float(header["timeout"]), int(header["cap"])
+            self._running[number] = self._calls.start(run, timeout=timeout, cap=cap, done=done)
+        except OSError as error:
+            self._control.send({"id": number, "how": "unconfined", "signal": 0, "cpu": 0.0, "why": str(error)})
+
+    def _answer(self, number: int, call: Call) -> None:
+        del self._running[number]
+        self._control.send({"id": number, "how": call.how, "signal": call.signal, "cpu": call.cpu}, bytes(call.data))
+
+
+def _take_control() -> tuple[Control, int]:
+    """Move the control pipe away from the standard streams, which calls replace, and occupy the numbers they use.
+
+    The control pipe, and the null device as a descriptor.
+    """
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    while (null := os.open(os.devnull, os.O_RDWR)) <= child.STATUS_FD:
+        pass
+    control = Control(os.dup(0), os.dup(1))
+    for stream in (0, 1):
+        os.dup2(null, stream)
     with contextlib.suppress(OSError):
-        layers.drop_capabilities()
-    gc.collect()
-    gc.freeze()
-    readable = _readable()
-    level = _choose_level(readable)
-    _send({"ready": True, "level": level})
-    while (request := _receive()) is not None:
-        if "code" not in request and "data" not in request:
-            continue  # a cancellation that came too late
-        _send(_call(work.run, request, level, readable))
+        descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(descriptor, _KILLED_FIRST)
+        os.close(descriptor)
+    return control, null
 
 
-def _receive() -> dict[str, Any] | None:
-    line = sys.stdin.buffer.readline()
-    return json.loads(line) if line else None
+def _choose(highest: Level) -> Level:
+    """The highest level for which this kernel has the layers."""
+    level = ALL[max(ALL.index(highest), ALL.index(offered()))]
+    if (highest, level) == ("L4", "L3") and namespaces.available(libraries.readable(())):
+        return "L4"
+    return level
 
 
-def _send(answer: dict[str, Any]) -> None:
-    os.write(1, json.dumps(answer).encode() + b"\n")
+def _assert_single_threaded() -> None:
+    """A child forked from a process with threads may find locks held for ever."""
+    with contextlib.suppress(FileNotFoundError):
+        count = len(os.listdir("/proc/self/task"))
+        if count != 1:
+            raise RuntimeError(f"the libraries started {count - 1} threads")
 
 
-def _readable() -> list[str]:
-    """What a child may read: Python's own folders, shared libraries, time zones."""
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    paths |= {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"}
-    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8") as maps:  # noqa: PTH123 - as below
-        for line in maps:
-            name = line.rstrip("\n").split(None, 5)[5:]
-            if name and name[0].startswith("/") and ".so" in name[0]:
-                paths.add(os.path.dirname(name[0]))  # noqa: PTH120 - strings are what the layers take
-    paths |= {p for p in sys.path if os.path.isabs(p)}  # noqa: PTH117 - as above
-    return sorted(p for p in paths if p)
-
-
-def _choose_level(readable: list[str]) -> str:
-    """The highest level whose every canary is stopped. L1: nothing holds."""
-    for level in ("L3", "L2"):
-        if level == "L3" and not layers.landlock_abi():
-            continue
-        if all(_held(code, level, readable) for code in _CANARIES.values()):
-            return level
-    return "L1"
-
-
-def _held(code: str, level: str, readable: list[str]) -> bool:
-    def attempt(_: dict[str, Any]) -> int:
-        exec(code, {})  # noqa: S102 - the canaries above
-        return 0
-
-    answer = _call(attempt, {"timeout": 5}, level, readable)
-    return bool(answer["how"] == "error")
-
-
-def _call(
-    run: Callable[[dict[str, Any]], int], request: dict[str, Any], level: str, readable: list[str]
-) -> dict[str, Any]:
-    """Fork, hold, run, watch. {"output", "how": "ok" | "error" | "timeout" | "killed" | "flood" | "cancelled"}"""
-    reading, writing = os.pipe()
+def _follow_first_child() -> None:
+    """Go on in a child, the first process of the new process namespace; the parent only waits and ends as it does."""
     pid = os.fork()
     if pid == 0:
-        _child(run, request, level, readable, writing)
-    os.close(writing)
-    try:
-        return _watch(pid, reading, request)
-    finally:
-        os.close(reading)
-
-
-def _child(
-    run: Callable[[dict[str, Any]], int], request: dict[str, Any], level: str, readable: list[str], writing: int
-) -> None:
-    """In this order, and fail closed: a layer that was promised and cannot be had ends the call."""
-    code = 70
-    try:
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(writing, 1)
-        os.dup2(writing, 2)
-        os.closerange(3, 4096)
-        os.setsid()
-        seconds = int(request["timeout"])
-        if level != "L1":
-            layers.die_with_parent()
-            layers.no_new_privileges()
-            layers.limit(seconds + 1, MEMORY)
-            if level == "L3":
-                layers.landlock(readable)
-            layers.seccomp(files=level == "L3")
-        else:
-            layers.limit(seconds + 1, MEMORY)
-        code = _run(run, request)
-    except BaseException:  # noqa: BLE001 - whatever it is, the child must end here
-        with contextlib.suppress(BaseException):
-            os.write(2, traceback.format_exc().encode())
-    finally:
-        os._exit(code)
-
-
-def _run(run: Callable[[dict[str, Any]], int], request: dict[str, Any]) -> int:
-    try:
-        code = run(request)
-    except SystemExit as end:
-        code = 0 if end.code in (None, 0) else 1
-        if code:
-            print(f"SystemExit: {end.code}")
-    except BaseException:  # noqa: BLE001 - the user's code may raise anything
-        traceback.print_exc(limit=-20)
-        code = 1
-    with contextlib.suppress(Exception):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    return code
-
-
-def _watch(pid: int, reading: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Collect the output until the child ends, its time is up, it floods, or the server cancels or is gone."""
-    end = time.monotonic() + float(request["timeout"])
-    cap = int(request.get("cap", 65_536))
-    output = bytearray()
-    how = ""
-    while not how:
-        left = end - time.monotonic()
-        ready, _, _ = select.select([reading, 0], [], [], max(0.0, left))
-        if not ready:
-            how = "timeout"
-        elif 0 in ready:
-            how = "cancelled"
-        else:
-            piece = os.read(reading, 65_536)
-            output += piece
-            if not piece:
-                break
-            if len(output) > cap:
-                how = "flood"
-    if how:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+        kernel.die_with_parent(0)  # the parent is outside, where it has no number that is seen here
+        return
+    limits.drop_capabilities()
+    os.closerange(0, _DESCRIPTORS)
     _, status = os.waitpid(pid, 0)
-    if not how:
-        how = "killed" if os.WIFSIGNALED(status) else "ok" if os.WEXITSTATUS(status) == 0 else "error"
-    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    text = bytes(output[:cap]).decode("utf-8", "replace")
-    return {"output": text, "how": how, "signal": number}
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit("started by the server")

@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import json
 from dataclasses import dataclass
-from html.parser import HTMLParser
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from turnstone_lsp.errors import ToolError
-from turnstone_lsp.sandbox.host import Host
+from turnstone_lsp.sandbox.host import choose
+
+if TYPE_CHECKING:
+    from turnstone_lsp.sandbox.levels import Level
 
 SECONDS = 5.0
-_CAP = 4 * 1024 * 1024
-_FALLBACK_BYTES = 200_000
+LIBRARIES = ("lxml", "readability", "chardet", "cssselect", "lxml_html_clean")
+_CAP = 8 * 1024 * 1024
+"""Bytes of an answer; the child sends at most a million characters."""
+Via = Literal["readability", "body", "fallback"]
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as text. via: how it was read."""
+    """A page as plain text. via: its main part, its whole body, or its first 200 kB with the tags stripped."""
 
     title: str
     text: str
-    via: Literal["readability", "body", "fallback"]
+    via: Via
 
 
 class HtmlChild:
     """Turns HTML into text. Starts on first use."""
 
-    def __init__(self) -> None:
-        self._host = Host("html")
+    def __init__(self, highest: Level = "L4") -> None:
+        self._host = choose("html", LIBRARIES, highest)
 
     async def extract(self, html: bytes, url: str = "", charset: str | None = None) -> Page:
-        """The page's title and text. Never raises: what cannot be parsed in time goes through a plain stripper."""
+        """The page's title and text. What lxml cannot parse in time goes through a plain stripper, as confined.
+
+        charset: the label of the HTTP header. Raises ToolError when neither gives an answer.
+        """
         del url
-        request = {"data": base64.b64encode(html).decode("ascii"), "charset": charset, "cap": _CAP}
         try:
-            answer = await self._host.call(request, SECONDS)
-            if answer["how"] == "ok":
-                found = json.loads(answer["output"])
-                return Page(str(found["title"]), str(found["text"]), found["via"])
-        except (ToolError, ValueError, KeyError):
-            pass
-        return await asyncio.to_thread(stripped, html, charset)
+            page = await self._ask(html, charset, plain=False)
+        except ToolError:  # the host itself fell; the next call starts another
+            page = None
+        page = page or await self._ask(html, charset, plain=True)
+        if page is None:
+            raise ToolError(f"The page could not be turned into text within {SECONDS:g} s; it may be hostile.")
+        return page
+
+    async def _ask(self, html: bytes, charset: str | None, *, plain: bool) -> Page | None:
+        header = {"charset": charset or "", "plain": plain}
+        answer = await self._host.call(html, timeout=SECONDS, cap=_CAP, header=header)
+        if answer.how != "ok":
+            return None
+        try:
+            found = json.loads(answer.output)
+            via: Via = next(via for via in get_args(Via) if via == found["via"])
+            return Page(str(found["title"]), str(found["text"]), via)
+        except (ValueError, KeyError, TypeError, StopIteration):  # what parsed the page is not to be trusted
+            return None
 
     async def close(self) -> None:
         """End the child."""
         await self._host.close()
-
-
-class _Stripper(HTMLParser):
-    """Text outside tags, scripts and styles."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.title = ""
-        self._within: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        del attrs
-        if tag in ("script", "style", "title"):
-            self._within.append(tag)
-        self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._within and self._within[-1] == tag:
-            self._within.pop()
-
-    def handle_data(self, data: str) -> None:
-        if not self._within:
-            self.parts.append(data)
-        elif self._within[-1] == "title":
-            self.title += data
-
-
-def stripped(html: bytes, charset: str | None) -> Page:
-    """The first part of a page through a plain stripper."""
-    parser = _Stripper()
-    parser.feed(html[:_FALLBACK_BYTES].decode(charset or "utf-8", "replace"))
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
-    return Page(" ".join(parser.title.split()), "\n".join(line for line in lines if line), "fallback")

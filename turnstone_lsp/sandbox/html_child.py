@@ -1,134 +1,131 @@
-"""How a held child turns HTML into text: readability for the main part, lxml for the walk."""
+"""How a confined child turns a page into text: readability for its main part, lxml for the walk."""
 
 from __future__ import annotations
 
-import base64
+import codecs
 import json
-import sys
+import os
+import re
+from html.parser import HTMLParser
 from typing import Any
 
-_BLOCKS = frozenset(
-    (
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "br",
-            "dd",
-            "div",
-            "dl",
-            "dt",
-            "figcaption",
-            "figure",
-        ),
-        *(
-            "footer",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "header",
-            "hr",
-            "li",
-            "main",
-            "nav",
-            "ol",
-            "p",
-        ),
-        *(
-            "pre",
-            "section",
-            "table",
-            "td",
-            "th",
-            "tr",
-            "ul",
-        ),
-    )
-)
-_DROPPED = frozenset(
-    (
-        *(
-            "script",
-            "style",
-            "noscript",
-            "template",
-            "iframe",
-            "object",
-            "embed",
-            "svg",
-            "canvas",
-            "form",
-        ),
-        *(
-            "button",
-            "input",
-            "select",
-        ),
-    )
-)
-_SHORT = 200
-"""Characters of the main part below which the whole body is taken instead."""
+from turnstone_lsp.sandbox.html_text import DROPPED, visible_text
+
+_MAIN_SHARE = 1 / 3
+"""Share of the page's text that its main part must have to stand for the page; else too much would be lost."""
+_HEAD_BYTES = 2048
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_STRIPPED_BYTES = 200_000
+_LARGEST_TEXT = 1_000_000
+"""Characters of text that are handed on."""
 
 
 def prepare() -> None:
-    """Import what a call needs."""
-    import lxml.html
-    import readability
-
-    readability.Document("<html><body><p>warm</p></body></html>").summary()
-    lxml.html.fromstring("<p>warm</p>")
+    """Import what a call needs and use it once."""
+    _extract("<html><head><title>t</title></head><body><article><p>warm, and up</p></article></body></html>")
 
 
-def run(request: dict[str, Any]) -> int:
-    """Write {"title", "text", "via"} as JSON."""
-    import lxml.html
-    import readability
+def run(header: dict[str, Any], body: bytes) -> bool:
+    """Write {"title", "text", "via"} as JSON. header: "charset" (a hint or ""), "plain" (only strip tags)."""
+    plain = bool(header.get("plain"))
+    source = decode(body[:_STRIPPED_BYTES] if plain else body, str(header.get("charset") or ""))
+    title, text, via = (*_strip(source), "fallback") if plain else _extract(source)
+    answer = {"title": " ".join(title.split())[:1000], "text": text[:_LARGEST_TEXT], "via": via}
+    data = memoryview(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+    while data:
+        data = data[os.write(1, data) :]
+    return True
 
-    data = base64.b64decode(request["data"])
-    source = data.decode(request.get("charset") or "utf-8", "replace")
-    root = lxml.html.document_fromstring(source or "<p></p>")
-    title = " ".join((root.findtext(".//title") or "").split())
-    whole = _text(root)
-    via, text = "body", whole
+
+def decode(body: bytes, charset: str) -> str:
+    """The page as text: by its byte order mark, the hint, its own meta element, or UTF-8; never fails."""
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return body.decode(name, "replace")
+    declared = _META_CHARSET.search(body[:_HEAD_BYTES])
+    for label in (charset, declared[1].decode("ascii", "replace") if declared else ""):
+        name = _text_codec(label)
+        if name:
+            return body.decode(name, "replace")
+    return body.decode("utf-8", "replace")
+
+
+def _text_codec(label: str) -> str:
+    """The name of a codec that makes text of bytes, or "". latin-1 means windows-1252, as in browsers."""
     try:
-        main = lxml.html.fragment_fromstring(
-            readability.Document(source).summary(html_partial=True), create_parent=True
-        )
-        part = _text(main)
-        if len(part) >= _SHORT or len(part) > len(whole) // 2:
-            via, text = "readability", part
-    except Exception:  # noqa: BLE001 - readability gives up in many ways; the body still serves
-        via = "body"
-    sys.stdout.write(json.dumps({"title": title, "text": text, "via": via}))
-    return 0
+        found = codecs.lookup(label.strip()) if label.strip() else None
+    except LookupError:
+        return ""
+    if found is None or not found._is_text_encoding:  # noqa: SLF001 - there is no public way to ask
+        return ""
+    if found.name.startswith("utf-16") and label.lower() not in {"utf-16", "utf-16le", "utf-16be"}:
+        return ""
+    return "cp1252" if found.name in {"iso8859-1", "ascii"} else found.name
 
 
-def _text(root: Any) -> str:
-    """The visible text, blocks on lines of their own."""
-    out: list[str] = []
-    stack: list[Any] = [(root, False)]
-    while stack:
-        node, leaving = stack.pop()
-        if isinstance(node, str):
-            out.append(node)
-            continue
-        tag = node.tag if isinstance(node.tag, str) else ""
-        if leaving:
-            out.append("\n" if tag in _BLOCKS else "")
-            continue
-        if not tag or tag in _DROPPED:
-            continue
-        if tag in _BLOCKS:
-            out.append("\n")
-        out.append(node.text or "")
-        stack.append((node, True))
-        for child in reversed(node):
-            if child.tail:
-                stack.append((child.tail, False))
-            stack.append((child, False))
-    lines = (" ".join(line.split()) for line in "".join(out).split("\n"))
-    return "\n".join(line for line in lines if line)
+def _extract(source: str) -> tuple[str, str, str]:
+    import lxml.html
+
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    data = source.encode("utf-8", "replace") or b"<html></html>"
+    page = lxml.html.document_fromstring(data, parser=parser, ensure_head_body=True)
+    title = page.findtext(".//title") or ""
+    whole = visible_text(page.find("body"), whole=True)
+    main = _main_part(source)
+    if main and len(main) >= len(whole) * _MAIN_SHARE:
+        return title, main, "readability"
+    return title, whole, "body"
+
+
+def _main_part(source: str) -> str:
+    import lxml.html
+    import readability
+
+    try:
+        summary = readability.Document(source).summary(html_partial=True)
+        return visible_text(lxml.html.fragment_fromstring(summary, create_parent="div"), whole=False)
+    except Exception:  # noqa: BLE001 - it gives up in many ways; the whole body still serves
+        return ""
+
+
+def _strip(source: str) -> tuple[str, str]:
+    stripper = _Stripper()
+    stripper.feed(source)
+    stripper.close()
+    lines = (" ".join(line.split()) for line in "".join(stripper.text).split("\n"))
+    return "".join(stripper.title), "\n".join(line for line in lines if line)
+
+
+class _Stripper(HTMLParser):
+    """Text outside tags, scripts and styles, every other tag's text on a line of its own."""
+
+    _INLINE = frozenset(
+        "a abbr b bdi bdo cite code em i kbd mark q s samp small span strong sub sup time u var".split()
+    )
+    _SKIPPED = DROPPED & frozenset("script style noscript template svg".split())
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text: list[str] = []
+        self.title: list[str] = []
+        self._within: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
+        if tag in self._SKIPPED or tag == "title":
+            self._within.append(tag)
+        if tag not in self._INLINE:
+            self.text.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._within and self._within[-1] == tag:
+            self._within.pop()
+        if tag not in self._INLINE:
+            self.text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._within:
+            self.text.append(data)
+        elif self._within == ["title"]:
+            self.title.append(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from turnstone_lsp.tools.context import ToolContext
 
 
-_UNHELD = ("this system offers no sandbox (level L1): the code could do what a command can",)
+_UNCONFINED = ("this system offers no sandbox (level L1): the code could do what a command can",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,15 @@ class Args:
 
 
 async def prepare(args: Args, ctx: ToolContext) -> Plan:
-    """Check that the code compiles, and that there is a sandbox: without one every call asks."""
-    try:
-        ast.parse(args.code, "<math>")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ToolError(f"math: the code does not compile: {error}. Correct it and call math again.") from None
-    level = await ctx.math.probe()
+    """Check that the code compiles, and begin to start the sandbox. Where there is none, every call asks."""
+    await asyncio.to_thread(_compile, args.code)
+    level = ctx.math.expected
+    ctx.math.warm()
 
     async def execute(call: Call) -> Result:
         del call
-        outcome = await ctx.math.run(args.code, ctx.settings.tools.math_timeout)
+        timeout = ctx.settings.tools.math_timeout
+        outcome = await ctx.math.run(args.code, timeout, unconfined=level == "L1")
         text = clean(outcome.output) or "(no output: use print() to show a result)"
         return Result(text, ok=outcome.ok, level=outcome.level)
 
@@ -46,7 +46,12 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
         execute=execute,
         kind="execute",
         subject=Subject("tool", "math"),
-        must_ask=("this system offers no sandbox (level L1): the code could do what a command can",)
-        if level == "L1"
-        else (),
+        must_ask=_UNCONFINED if level == "L1" else (),
     )
+
+
+def _compile(code: str) -> None:
+    try:
+        ast.parse(code, "<math>")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ToolError(f"math: the code does not compile: {error}. Correct it and call math again.") from None

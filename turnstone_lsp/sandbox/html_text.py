@@ -1,0 +1,110 @@
+"""From a parsed page to plain text: blocks apart, links and images gone, code as it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer "
+    "h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody tfoot thead tr ul".split()
+)
+_APART = frozenset(["blockquote", "dl", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"])
+"""Blocks with an empty line around them."""
+DROPPED = frozenset(
+    "script style noscript template iframe frame frameset object embed applet svg canvas img picture audio video "
+    "source track map area button input select option textarea datalist head title meta link dialog".split()
+)
+_FURNITURE = frozenset(["nav", "footer"])
+"""Parts of a whole page that are not its content."""
+
+
+def visible_text(root: Any, *, whole: bool) -> str:
+    """The text of an lxml element. whole: it is a page rather than its main part. Recursion-free: pages nest deep."""
+    out = _Lines()
+    dropped = DROPPED | _FURNITURE if whole else DROPPED
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            out.leave(node.tag)
+        elif not isinstance(node.tag, str) or node.tag in dropped or _hidden(node):
+            pass
+        else:
+            out.enter(node.tag)
+            out.add(node.text)
+            stack.append((node, True))
+            stack.extend(_children_backwards(node))
+            continue
+        if node is not root:
+            out.add(node.tail)
+    return out.text()
+
+
+def _children_backwards(node: Any) -> list[tuple[Any, bool]]:
+    return [(child, False) for child in node.iterchildren(reversed=True)]
+
+
+def _hidden(node: Any) -> bool:
+    """What a reader would not see, a model should not read."""
+    if node.get("hidden") is not None:
+        return True
+    style = "".join((node.get("style") or "")[:1000].lower().split())
+    return "display:none" in style or "visibility:hidden" in style
+
+
+class _Lines:
+    """Collects text into lines: spaces folded except in preformatted text."""
+
+    def __init__(self) -> None:
+        self._done: list[str] = []
+        self._line: list[str] = []
+        self._bullet = ""
+        self._preformatted = 0
+
+    def enter(self, tag: str) -> None:
+        if tag == "br":
+            self._line.append("\n" if self._preformatted else _NEW_LINE)
+        elif tag in {"td", "th"}:
+            self._line.append(_NEW_CELL)
+        elif tag in _BLOCKS:
+            self._break(apart=tag in _APART)
+            if tag == "li":
+                self._bullet = "- "
+            self._preformatted += tag == "pre"
+
+    def leave(self, tag: str) -> None:
+        if tag in _BLOCKS:
+            self._break(apart=tag in _APART)
+            self._preformatted -= tag == "pre"
+
+    def add(self, text: str | None) -> None:
+        if text:
+            self._line.append(text)
+
+    def _break(self, *, apart: bool) -> None:
+        text = "".join(self._line)
+        self._line.clear()
+        if self._preformatted:
+            lines = [line.rstrip() for line in text.strip("\n").split("\n")] if text.strip() else []
+        else:
+            lines = [folded for line in text.split(_NEW_LINE) if (folded := _folded(line))]
+        if lines:
+            lines[0] = self._bullet + lines[0]
+            self._bullet = ""
+        self._done.extend(lines)
+        if apart and not self._bullet and self._done and self._done[-1]:
+            self._done.append("")
+
+    def text(self) -> str:
+        self._break(apart=False)
+        return "\n".join(self._done).strip("\n")
+
+
+_NEW_LINE, _NEW_CELL = "\0", "\1"
+"""Marks that cannot stand in a parsed page."""
+
+
+def _folded(line: str) -> str:
+    """Spaces folded; cells of a table kept apart."""
+    cells = (" ".join(cell.split()) for cell in line.split(_NEW_CELL))
+    return " | ".join(cell for cell in cells if cell)
