@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from turnstone_lsp.sandbox import kernel, landlock, limits, seccomp
-from turnstone_lsp.sandbox.levels import Level
+
+if TYPE_CHECKING:
+    from turnstone_lsp.sandbox.levels import Level
 
 RULES_FD, STATUS_FD = 3, 4
 """Where a child has its Landlock rules and the pipe on which it says that all layers hold. The host keeps both numbers

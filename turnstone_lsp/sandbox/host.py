@@ -13,12 +13,12 @@ from turnstone_lsp.process import supervisor
 from turnstone_lsp.process.child import Child, Command
 from turnstone_lsp.process.pipes import Reader
 from turnstone_lsp.sandbox import libraries
-from turnstone_lsp.sandbox.levels import Level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnstone_lsp.sandbox.frames import Header
+    from turnstone_lsp.sandbox.levels import Level
 
 Task = Literal["math", "html", "probe"]
 START_SECONDS = 60.0
@@ -102,9 +102,9 @@ async def spawn(argv: Sequence[str]) -> Process:
     reading, their_writing = os.pipe()
     their_reading, writing = os.pipe()
     null = os.open(os.devnull, os.O_WRONLY)
-    folder = Path(os.path.abspath(os.sep))
+    folder = Path(sys.executable).anchor
     try:
-        command = Command(argv, folder, environment(), (their_reading, their_writing, null))
+        command = Command(argv, Path(folder), environment(), (their_reading, their_writing, null))
         child = await supervisor.start(command)
     except BaseException:
         os.close(reading)

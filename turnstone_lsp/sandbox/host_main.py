@@ -26,7 +26,7 @@ _KILLED_FIRST = b"500"
 
 
 def main(task: str, highest: Level, folders: dict[str, str]) -> NoReturn:
-    """Serve the calls of a task ("math", "html", or "probe", which only tells the level); at most at level `highest`."""
+    """Serve the calls of a task ("math", "html", or "probe", which only tells the level), at most at `highest`."""
     control, null = _take_control()
     fatal = True
     try:

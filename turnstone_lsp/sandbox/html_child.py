@@ -9,7 +9,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from turnstone_lsp.sandbox.html_text import DROPPED, visible_text
+from turnstone_lsp.sandbox.html_text import visible_text
 
 _MAIN_SHARE = 1 / 3
 """Share of the page's text that its main part must have to stand for the page; else too much would be lost."""
@@ -17,6 +17,9 @@ _HEAD_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _STRIPPED_BYTES = 200_000
+_INLINE_NAMES = "a abbr b bdi bdo cite code em i kbd mark q s samp small span strong sub sup time u var"
+_INLINE = frozenset(_INLINE_NAMES.split())
+_SKIPPED = frozenset(["script", "style", "noscript", "template", "svg"])
 _LARGEST_TEXT = 1_000_000
 """Characters of text that are handed on."""
 
@@ -100,11 +103,6 @@ def _strip(source: str) -> tuple[str, str]:
 class _Stripper(HTMLParser):
     """Text outside tags, scripts and styles, every other tag's text on a line of its own."""
 
-    _INLINE = frozenset(
-        "a abbr b bdi bdo cite code em i kbd mark q s samp small span strong sub sup time u var".split()
-    )
-    _SKIPPED = DROPPED & frozenset("script style noscript template svg".split())
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.text: list[str] = []
@@ -113,15 +111,15 @@ class _Stripper(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         del attrs
-        if tag in self._SKIPPED or tag == "title":
+        if tag in _SKIPPED or tag == "title":
             self._within.append(tag)
-        if tag not in self._INLINE:
+        if tag not in _INLINE:
             self.text.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if self._within and self._within[-1] == tag:
             self._within.pop()
-        if tag not in self._INLINE:
+        if tag not in _INLINE:
             self.text.append("\n")
 
     def handle_data(self, data: str) -> None:

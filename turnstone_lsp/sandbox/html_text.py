@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-_BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer "
-    "h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody tfoot thead tr ul".split()
-)
+_BLOCK_NAMES = """
+address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer
+h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody tfoot thead tr ul
+"""
+_DROPPED_NAMES = """
+script style noscript template iframe frame frameset object embed applet svg canvas img picture audio video source
+track map area button input select option textarea datalist head title meta link dialog
+"""
+_BLOCKS = frozenset(_BLOCK_NAMES.split())
 _APART = frozenset(["blockquote", "dl", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"])
 """Blocks with an empty line around them."""
-DROPPED = frozenset(
-    "script style noscript template iframe frame frameset object embed applet svg canvas img picture audio video "
-    "source track map area button input select option textarea datalist head title meta link dialog".split()
-)
+DROPPED = frozenset(_DROPPED_NAMES.split())
 _FURNITURE = frozenset(["nav", "footer"])
 """Parts of a whole page that are not its content."""
 

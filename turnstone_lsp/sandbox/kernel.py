@@ -53,7 +53,7 @@ def syscall(number: int, what: str, *arguments: object) -> int:
 
 
 def prctl(option: int, *arguments: int) -> int:
-    """prctl(2); arguments that are not given are 0. Raises OSError."""
+    """Call prctl; arguments that are not given are 0. Raises OSError."""
     filled = [ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)[:4]]
     return checked(int(libc().prctl(ctypes.c_int(option), *filled)), f"prctl {option}")
 

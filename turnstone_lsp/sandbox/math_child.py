@@ -46,11 +46,14 @@ def prepare() -> None:
     exec(_WARMING, dict(_namespace))  # noqa: S102 - the line below
 
 
-_WARMING = "str(integrate(sin(x)**2, x)); solve(x**2 - 2, x); np.linalg.eigvalsh(np.eye(2)); print('', end='')"
+_WARMING = """
+str(integrate(sin(x)**2, x)); solve(x**2 - 2, x); np.linalg.eigvalsh(np.eye(2))
+lambdify(x, x**2)(3); latex(x/2); pretty(x/2); dsolve(f(x).diff(x) - f(x)); limit(sin(x)/x, x, 0)
+"""
 
 
 def _names() -> dict[str, Any]:
-    """sympy's public names, the spoken modules, np, and symbols as sympy's own session has them."""
+    """The public names of sympy, the spoken modules, np, and symbols as sympy's own session has them."""
     import numpy as np
     import scipy
     import sympy

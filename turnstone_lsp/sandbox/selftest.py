@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import mmap
 import os
+import socket  # all of them before a call: at L2 it can import nothing
 import sys
 from typing import TYPE_CHECKING
 
@@ -37,8 +40,6 @@ def _write() -> None:
 
 
 def _connect() -> None:
-    import socket
-
     for family in (socket.AF_INET, socket.AF_UNIX):
         with contextlib.suppress(OSError):
             socket.socket(family).close()
@@ -82,9 +83,6 @@ def _escapes(attempts: dict[str, Callable[[], None]]) -> bool:
 
 def _foreign_call() -> bool:
     """In a child: a system call by the 32-bit numbers; must not return."""
-    import ctypes
-    import mmap
-
     memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(_GETPID_BY_INT_80)
     ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))()
