@@ -44,7 +44,8 @@ class HtmlChild:
             page = await self._ask(html, charset, plain=False)
         except ToolError:  # the host itself fell; the next call starts another
             page = None
-        page = page or await self._ask(html, charset, plain=True)
+        if page is None or not page.text.strip():  # lxml finds nothing where it gives up on depth
+            page = await self._ask(html, charset, plain=True) or page
         if page is None:
             raise ToolError(f"The page could not be turned into text within {SECONDS:g} s; it may be hostile.")
         return page

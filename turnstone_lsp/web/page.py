@@ -35,20 +35,11 @@ async def read_page(fetched: Fetched, child: Callable[[], HtmlChild]) -> WebPage
         raise WebError("The URL leads to binary data, not to text. Only HTML, text, JSON and XML are read.")
     title = ""
     if decoding.is_html(fetched.body, fetched.media_type):
-        title, text = await _from_html(fetched, child(), codec)
+        page = await child().extract(fetched.body, fetched.url, codec)
+        title, text = page.title, page.text
     else:
         text = await asyncio.to_thread(decoding.decode, fetched.body, codec)
     text = (await asyncio.to_thread(clean, text)).strip()
     if not text:
         raise WebError("The page has no text; it may be built by scripts, which are not run. Use another page.")
     return WebPage(fetched.url, " ".join(clean(title).split()), text, fetched.truncated)
-
-
-async def _from_html(fetched: Fetched, child: HtmlChild, codec: str) -> tuple[str, str]:
-    """Title and text. Where the parser gives up on depth, and so finds nothing, the plain stripper still may."""
-    from turnstone_lsp.sandbox.html import stripped
-
-    page = await child.extract(fetched.body, fetched.url, codec)
-    if not page.text.strip():
-        page = await asyncio.to_thread(stripped, fetched.body, codec)
-    return page.title, page.text
