@@ -13,8 +13,6 @@ script style noscript template iframe frame frameset object embed applet svg can
 track map area button input select option textarea datalist head title meta link dialog
 """
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
-_APART = frozenset(["blockquote", "dl", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"])
-"""Blocks with an empty line around them."""
 DROPPED = frozenset(_DROPPED_NAMES.split())
 _FURNITURE = frozenset(["nav", "footer"])
 """Parts of a whole page that are not its content."""
@@ -55,12 +53,11 @@ def _hidden(node: Any) -> bool:
 
 
 class _Lines:
-    """Collects text into lines: spaces folded except in preformatted text."""
+    """Collects text into lines, one for each block: spaces folded except in preformatted text."""
 
     def __init__(self) -> None:
         self._done: list[str] = []
         self._line: list[str] = []
-        self._bullet = ""
         self._preformatted = 0
 
     def enter(self, tag: str) -> None:
@@ -69,37 +66,29 @@ class _Lines:
         elif tag in {"td", "th"}:
             self._line.append(_NEW_CELL)
         elif tag in _BLOCKS:
-            self._break(apart=tag in _APART)
-            if tag == "li":
-                self._bullet = "- "
+            self._break()
             self._preformatted += tag == "pre"
 
     def leave(self, tag: str) -> None:
         if tag in _BLOCKS:
-            self._break(apart=tag in _APART)
+            self._break()
             self._preformatted -= tag == "pre"
 
     def add(self, text: str | None) -> None:
         if text:
             self._line.append(text)
 
-    def _break(self, *, apart: bool) -> None:
+    def _break(self) -> None:
         text = "".join(self._line)
         self._line.clear()
-        if self._preformatted:
-            lines = [line.rstrip() for line in text.strip("\n").split("\n")] if text.strip() else []
-        else:
-            lines = [folded for line in text.split(_NEW_LINE) if (folded := _folded(line))]
-        if lines:
-            lines[0] = self._bullet + lines[0]
-            self._bullet = ""
-        self._done.extend(lines)
-        if apart and not self._bullet and self._done and self._done[-1]:
-            self._done.append("")
+        if not self._preformatted:
+            self._done.extend(folded for line in text.split(_NEW_LINE) if (folded := _folded(line)))
+        elif text.strip():
+            self._done.extend(line.rstrip() for line in text.strip("\n").split("\n"))
 
     def text(self) -> str:
-        self._break(apart=False)
-        return "\n".join(self._done).strip("\n")
+        self._break()
+        return "\n".join(self._done)
 
 
 _NEW_LINE, _NEW_CELL = "\0", "\1"
