@@ -1,7 +1,8 @@
 """Tool calls and reasoning that arrive as text, taken out of the answer they stand in.
 
-`parse` takes a whole output; `Stream` takes it in pieces and gives the same at the end. Text that merely talks about
-tool calls stays text: inline code, code samples, records that name no real tool.
+`parse` takes a whole output; `Stream` takes it in pieces and comes to the same. Each family of models has its own
+notation (`rescuing/markers.py` lists them). Text that merely talks about calls stays text: inline code, code samples,
+records that name no real tool.
 """
 
 from __future__ import annotations
@@ -9,295 +10,366 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from turnstone_lsp.agent import harmony
-from turnstone_lsp.agent import rescue_formats as formats
-from turnstone_lsp.agent.rescue_formats import OPEN, Block, Call
+from turnstone_lsp.agent.rescuing import harmony, markers
+from turnstone_lsp.agent.rescuing.bare import bare
+from turnstone_lsp.agent.rescuing.blocks import MORE, Block, Outcome, first_of, read
+from turnstone_lsp.agent.rescuing.fences import INFOS, fenced
+from turnstone_lsp.agent.rescuing.output import Output, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-_MARKERS: dict[str, formats.Reader | None] = {
-    "<tool_call>": formats.tool_call_tag,
-    "<|tool_call|>": formats.json_block("<|/tool_call|>", "</tool_call>"),
-    "<tool_calls>": formats.json_block("</tool_calls>"),
-    "<TOOLCALL>": formats.json_block("</TOOLCALL>"),
-    "<function_call>": formats.json_block("</function_call>"),
-    "<|START_ACTION|>": formats.json_block("<|END_ACTION|>"),
-    "<|action_start|><|plugin|>": formats.json_block("<|action_end|>"),
-    "<|python_tag|>": formats.python_tag,
-    "[TOOL_CALLS]": formats.mistral,
-    "<｜tool▁calls▁begin｜>": formats.deepseek,
-    "<｜DSML｜function_calls>": formats.invokes("</｜DSML｜function_calls>"),
-    "<minimax:tool_call>": formats.invokes("</minimax:tool_call>"),
-    "<function_calls>": formats.invokes("</function_calls>"),
-    "<|tool_calls_section_begin|>": formats.kimi,
-    "<start_function_call>": formats.function_gemma,
-    "functools[": None,
-    "<function=": None,
-    "```": None,
-}
-"""Opening marker -> reader of what follows; None: read from the marker itself, below."""
-_OPENER = re.compile("|".join(re.escape(m) for m in sorted(_MARKERS, key=len, reverse=True)))
-_LONGEST = max(map(len, _MARKERS))
-_NOISE = re.compile(r"<\|(?:eot_id|eom_id|im_end|end_of_text|endoftext)\|>|<｜end▁of▁sentence｜>|</s>\Z")
-"""Tokens that end a message and leak into text."""
-_THOUGHTS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<thinking>", "</thinking>"), ("◁think▷", "◁/think▷"))
-_FENCE = re.compile(r"```([\w-]*)[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
-_FENCED_AS_CALLS = frozenset({"", "json", "tool_code", "tool_call", "python", "xml", "tool", "tool_use"})
+_FENCE_LINE = 200
+"""Characters of an opening fence's line at most."""
+_PATIENCE = 4096
+"""Characters of one undecided call from which on it is looked at only when it has grown by a sixteenth."""
+_HALF_MARKER = 6
+"""Characters of a marker's beginning that no ordinary text ends in."""
+_SPACES = " \t\n"
+_MARKS = " \t\n.,;:!?)\"'”’»]"
+_QUOTES = " \t(\"'“‘«["
 
 
 def parse(text: str, tool_names: Sequence[str]) -> dict[str, Any]:
-    """{"content": str, "reasoning": str, "tool_calls": [{"name", "arguments"}]}.
+    """{"content": str, "reasoning": str, "tool_calls": [{"name": str, "arguments": dict | str}]}.
 
-    `arguments` is an object wherever the model wrote one, else the raw value. A call that is cut off gives no call.
+    `arguments` is an object wherever one can be read without loss, else the raw text. A call that is cut off gives no
+    call. `content` is the text as it stands when nothing was taken out of it, else without blanks around it.
     """
-    return _parse(text, tool_names, length_cut=False)
+    stream = Stream(tool_names)
+    stream.feed(text)
+    return stream.finish(length_cut=False)
 
 
 class Stream:
-    """The same, fed in pieces.
+    """The same for an output that comes in pieces, cut anywhere.
 
-    `feed` returns the parts that are certain by now, as ("content" | "reasoning", text); `finish` returns what `parse`
-    returns for the whole. With `length_cut` a last call whose end marker is missing is dropped.
+    `feed` returns what is certain by now; `finish` returns what `parse` returns for the whole, and leaves in `rest`
+    what was not yet shown. Names stand as the model wrote them, also where they are only near to a real tool's.
     """
 
     def __init__(self, tool_names: Sequence[str]) -> None:
-        self._names = tool_names
-        self._text = ""
-        self._at = 0  # up to here everything is decided
-        self._thought_end: str | None = None
-        self._started = False
-        self._held = ""  # blanks that are shown only when text follows
+        self.rest: list[Piece] = []
+        """After `finish`: the pieces that it decided."""
+        self._names = tuple(tool_names)
+        self._points = markers.points(self._names)
+        self._pending = ""
+        self._step: Callable[[bool], bool] = self._body
+        self._wait = 0
+        self._cut = False
+        self._output = Output()
+        self._closers: tuple[str, ...] = ()
+        self._fence = ""
+        self._passed: set[str] = set()  # the closing tags of opening tags that were ordinary text
+        self._header = harmony.Header("content", 0)
 
-    def feed(self, text: str) -> list[tuple[str, str]]:
-        """Take the next piece of the model's output."""
-        self._text += text
-        parts: list[tuple[str, str]] = []
-        if not self._started and not self._start():
-            return parts
-        if self._thought_end is not None and not self._think(parts):
-            return parts
-        if harmony.begins(self._text, self._at):
-            return parts
-        self._show(parts)
-        return parts
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next piece of the output."""
+        self._pending += text
+        if len(self._pending) >= self._wait:
+            self._run(final=False)
+            size = len(self._pending)
+            self._wait = size + size // 16 if size > _PATIENCE else 0
+        return self._output.take()
 
     def finish(self, length_cut: bool = False) -> dict[str, Any]:
-        """The whole output, parsed."""
-        return _parse(self._text, self._names, length_cut=length_cut)
+        """The whole output, parsed. length_cut: the reply was ended by the length limit, so a last call without its
+        end marker is dropped.
+        """
+        self._cut = length_cut
+        self._run(final=True)
+        result = self._output.result()
+        self.rest = self._output.take()
+        return result
 
-    def _start(self) -> bool:
-        """Decide how the output begins: with reasoning, with a record, or with text."""
-        head = self._text.lstrip()
-        if not head:
+    def _run(self, *, final: bool) -> None:
+        while self._pending and self._step(final):
+            pass
+
+    def _remove(self, size: int) -> bool:
+        """Go past something that is not to be shown."""
+        self._pending = self._pending[size:]
+        self._output.removed()
+        return True
+
+    def _pass(self, size: int) -> bool:
+        """Go past ordinary text."""
+        self._output.show(self._pending[:size])
+        self._pending = self._pending[size:]
+        return True
+
+    # -- ordinary text
+
+    def _body(self, final: bool) -> bool:
+        text = self._pending
+        found = self._points.pattern.search(text)
+        while found and found.lastgroup in ("line", "ticks") and not self._stands(found):
+            found = self._points.pattern.search(text, found.start() + 1)
+        if found is None:
+            certain = self._certain()
+            if final and not self._half_marker(text[certain:]):
+                certain = len(text)
+            self._pass(certain)
+            if final:
+                self._pending = ""
             return False
-        for opening, closing in _THOUGHTS:
-            if head.startswith(opening):
-                self._thought_end = closing
-                self._at = self._text.index(opening) + len(opening)
+        self._pass(found.start())
+        kind, marker = found.lastgroup or "", found.group()
+        if kind == "line" and not final and self._pending.lstrip(" \t") in self._points.prefixes:
+            return False
+        steps: dict[str, Callable[[str, bool], bool]] = {
+            "call": self._at_call,
+            "line": self._at_line,
+            "ticks": self._at_ticks,
+            "think": self._at_thought,
+            "unthink": self._at_closing,
+            "noise": self._at_noise,
+            "stray": self._at_noise,
+            "last": self._at_last,
+            "response": self._at_response,
+            "harmony": self._at_harmony,
+        }
+        return steps[kind](marker, final)
+
+    def _stands(self, found: re.Match[str]) -> bool:
+        """Whether what counts only at the beginning of a line stands there."""
+        if found.group()[0] == "`":
+            return True
+        return found.start() > 0 or not self._output.line.strip()
+
+    def _certain(self) -> int:
+        """Up to where the text cannot be the beginning of a marker."""
+        text = self._pending
+        certain = len(text)
+        for size in range(min(self._points.longest, len(text)), 0, -1):
+            if text[-size:] in self._points.prefixes:
+                certain = len(text) - size
                 break
-            if opening.startswith(head):
+        start = text.rfind("\n") + 1
+        if start or not self._output.line.strip():
+            word = text[start:].lstrip(" \t")
+            if word and any(known.startswith(word) for known in self._points.words):
+                certain = min(certain, len(text) - len(word))
+        return certain
+
+    def _half_marker(self, tail: str) -> bool:
+        """Whether the output ends in the middle of a marker, which is then not shown."""
+        return len(tail) >= (2 if self._cut else _HALF_MARKER) and tail in self._points.prefixes
+
+    def _at_call(self, marker: str, final: bool) -> bool:
+        start = markers.AT_MARKER.get(marker, len(marker))
+        outcome = read(markers.READERS[marker], self._pending, start, final, self._names)
+        if isinstance(outcome, Block) and not outcome.calls and not outcome.text:
+            nothing_follows = not self._pending[len(marker) :].strip()
+            if nothing_follows and marker[1].isalpha() and self._output.line.strip() and not self._cut:
+                outcome = None  # an answer that ends in the name of a tag
+        if outcome is None:
+            self._passed.add(marker.replace("<", "</"))
+        return self._settle(outcome, len(marker))
+
+    def _at_line(self, marker: str, final: bool) -> bool:
+        if blanks := len(marker) - len(marker.lstrip(" \t")):
+            return self._pass(blanks)  # what stands behind them may also be a marker
+        outcome = read(bare(fresh=self._output.fresh), self._pending, 0, final, self._names)
+        return self._settle(outcome, len(marker))
+
+    def _settle(self, outcome: Outcome, size: int) -> bool:
+        """Take what a reader found; `size`: how much is ordinary text if it found none."""
+        if outcome is MORE:
+            return False
+        if not isinstance(outcome, Block):
+            return self._pass(size)
+        self._output.calls += outcome.calls[:-1] if self._cut and not outcome.closed else outcome.calls
+        self._remove(outcome.end)
+        self._output.show(outcome.text)
+        self._output.line = ""
+        return True
+
+    # -- code
+
+    def _at_ticks(self, marker: str, final: bool) -> bool:
+        text, run = self._pending, marker.strip()
+        if len(run) < 3:
+            return self._inline(len(run), final)
+        opened = re.compile(r"[ \t]*[`~]+([\w+-]*)[ \t]*(\n|(?=[{\[<]))").match(text)
+        line_end = text.find("\n")
+        if opened is None:
+            head = text[len(marker) : line_end if line_end >= 0 else len(text)]
+            if "`" in head or len(head) > _FENCE_LINE or (line_end < 0 and final):
+                return self._inline(len(run), final)
+            if line_end < 0:
                 return False
-        if self._thought_end is None and harmony.begins(head, 0) is None:
+        elif opened[1].lower() in INFOS and self._names and run[0] == "`":
+            reader = fenced(opened[1].lower(), run, fresh=self._output.fresh)
+            outcome = read(reader, text, opened.end(), final, self._names)
+            if outcome is not None:
+                return self._settle(outcome, 0)
+        if line_end < 0:
+            return self._inline(len(run), final)
+        self._fence = run
+        self._step = self._code
+        return self._pass(line_end + 1)
+
+    def _inline(self, ticks: int, final: bool) -> bool:
+        """Code within a line is text as a whole."""
+        closing = re.compile(rf"(?<!`)`{{{ticks}}}(?!`)").search(self._pending, ticks)
+        line_end = self._pending.find("\n")
+        if closing and (line_end < 0 or closing.end() <= line_end):
+            if closing.end() == len(self._pending) and not final:
+                return False
+            return self._pass(closing.end())
+        if line_end < 0 and self._cut:
+            return self._pass(len(self._pending))  # the reply was cut inside the code
+        return self._pass(ticks) if final or line_end >= 0 else False
+
+    def _code(self, final: bool) -> bool:
+        """Inside a fenced block, up to the line that closes it."""
+        end = r"(?:\n|\Z)" if final else r"\n"
+        closing = re.compile(rf"^[ \t]*{self._fence}{self._fence[0]}*[ \t]*{end}", re.MULTILINE)
+        found = closing.search(self._pending)
+        if found and found.start() == 0 and self._output.line.strip():
+            found = closing.search(self._pending, 1)
+        if found:
+            self._step = self._body
+            size = found.end() - found.group().endswith("\n")
+            return self._pass(size)
+        last = self._pending.rfind("\n") + 1
+        partial = self._pending[last:]
+        if final or partial.strip(" \t" + self._fence[0]):
+            last = len(self._pending)
+        self._pass(last)
+        return False
+
+    # -- reasoning
+
+    def _at_thought(self, marker: str, final: bool) -> bool:
+        following = self._pending[len(marker) : len(marker) + 1]
+        if not following and not final:
             return False
-        self._started = True
-        return True
+        before = self._output.line[-1:]
+        if self._output.line.strip() and (before in _SPACES or before in _QUOTES):
+            return self._pass(len(marker))
+        self._closers = markers.THOUGHTS[marker]
+        self._output.new_thought()
+        self._step = self._thought
+        return self._remove(len(marker))
 
-    def _think(self, parts: list[tuple[str, str]]) -> bool:
-        """Show reasoning up to its end; True when it has ended."""
-        closing = self._thought_end or ""
-        end = self._text.find(closing, self._at)
-        stop = end if end >= 0 else len(self._text) - _overlap(self._text, closing)
-        if stop > self._at:
-            parts.append(("reasoning", self._text[self._at : stop]))
-            self._at = stop
-        if end < 0:
-            return False
-        self._at = end + len(closing)
-        self._thought_end = None
-        self._held = ""
-        return True
+    def _thought(self, final: bool) -> bool:
+        """Inside reasoning. It ends at its closing tag; without one, at the first call (which it must not swallow)."""
+        text = self._pending
+        closing = first_of(text, 0, self._closers)
+        if closing:
+            self._output.think(text[: closing[0]])
+            self._step = self._body
+            self._output.line = ""
+            return self._remove(closing[1])
+        call = None if self._cut else self._call_in_thought(final)
+        if call is not None:
+            self._output.think(text[:call])
+            self._pending = text[call:]
+            if final:
+                self._step = self._body
+                self._output.line = ""
+            return final
+        stop = len(text) if final else self._certain()
+        for closer in self._closers:
+            for size in range(min(len(closer) - 1, len(text)), 0, -1):
+                if not final and text.endswith(closer[:size]):
+                    stop = min(stop, len(text) - size)
+                    break
+        self._output.think(text[:stop])
+        self._pending = text[stop:]
+        return False
 
-    def _show(self, parts: list[tuple[str, str]]) -> None:
-        if self._at == 0 or not self._text[: self._at].strip() or self._fresh():
-            begin = formats.skip(self._text, self._at)
-            if begin >= len(self._text):
-                return
-            if _may_be_record(self._text, begin, self._names):
-                return
-        while self._at < len(self._text):
-            opened = _OPENER.search(self._text, self._at)
-            stop = opened.start() if opened else len(self._text) - _partial(self._text, self._at)
-            self._emit(parts, self._text[self._at : stop])
-            self._at = max(self._at, stop)
-            if opened is None:
-                return
-            block = _block(self._text, opened.start(), opened.group(), self._names)
-            if block is None:
-                self._emit(parts, opened.group())
-                self._at = opened.end()
-            elif block.end < 0 or not block.closed:
-                return
-            else:
-                self._at = block.end
-
-    def _fresh(self) -> bool:
-        """Nothing but reasoning stands before this place."""
-        return any(self._text[: self._at].rstrip().endswith(closing) for _, closing in _THOUGHTS)
-
-    def _emit(self, parts: list[tuple[str, str]], text: str) -> None:
-        text = _NOISE.sub("", text)
-        whole = self._held + text
-        shown = whole.rstrip()
-        if not shown:
-            self._held = whole if self._emitted else ""
-            return
-        self._held = whole[len(shown) :]
-        if not self._emitted:
-            shown = shown.lstrip()
-        self._emitted = True
-        parts.append(("content", shown))
-
-    _emitted = False
-
-
-def _overlap(text: str, marker: str) -> int:
-    """How many characters at the text's end may be the beginning of the marker."""
-    for size in range(min(len(marker) - 1, len(text)), 0, -1):
-        if text.endswith(marker[:size]):
-            return size
-    return 0
-
-
-def _partial(text: str, start: int) -> int:
-    tail = text[max(start, len(text) - _LONGEST) :]
-    others = (
-        "<|channel|>",
-        "<|start|>",
-        "<|message|>",
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<｜end▁of▁sentence｜>",
-        "</s>",
-        "</think>",
-    )
-    return max(_overlap(tail, m) for m in (*_MARKERS, *others))
-
-
-def _may_be_record(text: str, at: int, names: Sequence[str]) -> bool:
-    """The answer begins like a bare record or a list of Python calls: it is held until it is known."""
-    head = text[at : at + 200]
-    if head.startswith("functools["[: len(head)]):
-        return True
-    if head[0] == "{":
-        return not head[1:].strip() or head[1:].lstrip()[0] in '"}'
-    if head[0] == "[":
-        rest = head[1:].lstrip()
-        return not rest or rest[0] == "{" or any(f"{n}(".startswith(rest) or rest.startswith(f"{n}(") for n in names)
-    return any(f"{n}(".startswith(head) or head.startswith(f"{n}(") for n in names)
-
-
-def _quoted(text: str, at: int) -> bool:
-    """Inside inline code, or inside a fenced block: text about a call."""
-    line = text.rfind("\n", 0, at) + 1
-    before = text[line:at]
-    if before.count("`") % 2 and "```" not in before:
-        return True
-    return len(re.findall(r"^[ \t]*```", text[:at], re.MULTILINE)) % 2 == 1
-
-
-def _block(text: str, at: int, marker: str, names: Sequence[str]) -> Block | None:
-    if marker == "```":
-        return _fence(text, at, names)
-    if _quoted(text, at):
+    def _call_in_thought(self, final: bool) -> int | None:
+        at = 0
+        while found := self._points.pattern.search(self._pending, at):
+            at = found.end()
+            if found.lastgroup == "harmony":
+                return found.start()
+            if found.lastgroup == "call":
+                start = found.start() + markers.AT_MARKER.get(found.group(), len(found.group()))
+                if read(markers.READERS[found.group()], self._pending, start, final, self._names) is not None:
+                    return found.start()
         return None
-    if marker == "functools[":
-        return formats.json_block("</s>")(text, at + len("functools"))
-    if marker == "<function=":
-        return formats.xml_functions(text, at)
-    reader = _MARKERS[marker]
-    return reader(text, at + len(marker)) if reader else None
 
+    def _at_closing(self, marker: str, final: bool) -> bool:
+        """The end of reasoning whose beginning was not seen: all text so far was reasoning."""
+        following = self._pending[len(marker) : len(marker) + 1]
+        if not following and not final:
+            return False
+        if self._talked_about(following):
+            return self._pass(len(marker))
+        self._output.all_was_reasoning()
+        self._output.line = ""
+        return self._remove(len(marker))
 
-def _fence(text: str, at: int, names: Sequence[str]) -> Block | None:
-    """A fenced block that holds nothing but calls of real tools is a call; any other is text."""
-    found = _FENCE.match(text, at)
-    if found is None:
-        word = re.match(r"```([\w-]*)", text[at:])
-        language = word.group(1) if word else ""
-        started = re.match(r"```[\w-]*[ \t]*\n\s*(\S?)", text[at:])
-        possible = (
-            any(known.startswith(language) for known in _FENCED_AS_CALLS)
-            if not started
-            else language in _FENCED_AS_CALLS
+    def _talked_about(self, following: str) -> bool:
+        """Whether a marker stands in a sentence as its word: blanks or quotes before it, blanks or marks behind."""
+        before = self._output.line.rstrip()
+        return bool(
+            before
+            and before[-1] not in ".!?>]"
+            and self._output.line[-1] in _QUOTES
+            and following
+            and (following in _MARKS)
         )
-        if not possible or text.count("`", 0, at) % 2:
-            return None
-        if started and started.group(1) and started.group(1) not in "{[<" and language not in ("tool_code", "python"):
-            return None
-        return OPEN
-    language, body = found.groups()
-    if language not in _FENCED_AS_CALLS:
-        return None
-    calls = _calls_in(body.strip(), names, python=language in ("tool_code", "python"))
-    return Block(tuple(calls), found.end()) if calls else None
 
+    # -- tokens
 
-def _calls_in(body: str, names: Sequence[str], *, python: bool) -> list[Call] | None:
-    """The calls, when the text holds nothing else and each names a real tool."""
-    found = formats.json_at(body, 0)
-    calls: list[Call] | None = None
-    if found and not body[found[1] :].strip():
-        calls = formats.calls_of(found[0])
-    elif body.startswith("<tool_call>"):
-        block = formats.tool_call_tag(body, len("<tool_call>"))
-        calls = list(block.calls) if block and block.closed and not body[block.end :].strip() else None
-    elif python or body.startswith("[") or any(body.startswith(f"{n}(") for n in names):
-        calls = formats.pythonic(body)
-    return calls if calls and all(c["name"] in names for c in calls) else None
+    def _at_noise(self, marker: str, final: bool) -> bool:
+        following = self._pending[len(marker) : len(marker) + 1]
+        if not following and not final and self._output.line[-1:] in _QUOTES:
+            return False
+        is_text = marker in self._passed or self._talked_about(following)
+        return self._pass(len(marker)) if is_text else self._remove(len(marker))
 
+    def _at_last(self, marker: str, final: bool) -> bool:
+        if self._pending[len(marker) :].strip():
+            return self._pass(len(marker))
+        return self._remove(len(self._pending)) if final else False
 
-def _parse(text: str, names: Sequence[str], *, length_cut: bool) -> dict[str, Any]:
-    if (found := harmony.parse(text, length_cut=length_cut)) is not None:
-        return found
-    reasoning, start = _reasoning(text)
-    content: list[str] = []
-    calls: list[Call] = []
-    body = text[start:]
-    whole = None if length_cut else _calls_in(_NOISE.sub("", body).strip(), names, python=False)
-    if whole is not None:
-        return {"content": "", "reasoning": reasoning, "tool_calls": whole}
-    at = start
-    while opened := _OPENER.search(text, at):
-        content.append(text[at : opened.start()])
-        block = _block(text, opened.start(), opened.group(), names)
-        if block is None:
-            content.append(opened.group())
-            at = opened.end()
-            continue
-        kept = block.calls[:-1] if length_cut and not block.closed else block.calls
-        calls += kept
-        if block.end < 0:
-            at = len(text)
-            if opened.group() == "```":
-                content.append(text[opened.start() :])
-            break
-        at = block.end
-    content.append(text[at:])
-    return {"content": _NOISE.sub("", "".join(content)).strip(), "reasoning": reasoning, "tool_calls": calls}
+    def _at_response(self, marker: str, final: bool) -> bool:
+        if not self._output.calls:
+            return self._pass(len(marker))
+        end = first_of(self._pending, len(marker), (marker.replace("<", "</"),))
+        if end is None and not final:
+            return False
+        return self._remove(end[1] if end else len(self._pending))
 
+    # -- Harmony
 
-def _reasoning(text: str) -> tuple[str, int]:
-    """(reasoning, where the answer begins). Reasoning stands at the beginning, with or without its opening tag."""
-    head = formats.skip(text, 0)
-    for opening, closing in _THOUGHTS:
-        if text.startswith(opening, head):
-            end = text.find(closing, head)
-            if end < 0:
-                return text[head + len(opening) :].strip(), len(text)
-            return text[head + len(opening) : end].strip(), end + len(closing)
-    for _, closing in _THOUGHTS[:2]:
-        end = text.find(closing)
-        if end >= 0 and not _quoted(text, end) and not any(opening in text[:end] for opening, _ in _THOUGHTS):
-            return text[:end].strip(), end + len(closing)
-    return "", 0
+    def _at_harmony(self, marker: str, final: bool) -> bool:
+        head = harmony.header(self._pending, 0, final)
+        if head is None:
+            return self._pass(len(marker))
+        if not isinstance(head, harmony.Header):
+            return False
+        self._header = head
+        self._output.new_thought()
+        if head.kind == "content":
+            self._output.new_paragraph()
+        self._step = self._message
+        return self._remove(head.end)
+
+    def _message(self, final: bool) -> bool:
+        """Inside one message, up to the token that ends it."""
+        text, kind = self._pending, self._header.kind
+        end = harmony.END.search(text)
+        if end is None and kind == "call" and not final:
+            return False
+        stop = end.start() if end else len(text) if final else self._certain()
+        body = text[:stop]
+        if kind == "content":
+            self._output.show(body)
+        elif kind == "reasoning":
+            self._output.think(body)
+        elif kind == "call":
+            call = harmony.call(self._header.tool, body, ended=end is not None)
+            if call is not None and (end is not None or not self._cut):
+                self._output.calls.append(call)
+        self._pending = text[end.end() if end else stop :]
+        if end:
+            self._step = self._body
+            self._output.line = ""
+        return end is not None
