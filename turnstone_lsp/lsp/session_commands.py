@@ -28,8 +28,12 @@ async def listed(app: App, arguments: Arguments) -> Any:
 
 async def resume(app: App, arguments: Arguments) -> Any:
     """turnstone.resumeSession"""
-    conversation = await app.resume(arguments["sessionId"])
-    return {**conversation.session.state(), "conversation": conversation.earlier}
+    from turnstone_lsp.lsp.transcript_text import conversation_of
+
+    session = (await app.resume(arguments["sessionId"])).session
+    # What was said since it was opened belongs to it too.
+    messages = await (await app.engine()).store.load(session.id)
+    return {**session.state(), "conversation": conversation_of(messages)}
 
 
 async def rename(app: App, arguments: Arguments) -> Any:
