@@ -68,6 +68,7 @@ def test_sessions_are_made_renamed_listed_forked_and_exported(nvim: Neovim) -> N
     nvim.ended()
     nvim.command("Turnstone session rename The first")
     nvim.until(lambda: nvim.status().get("title") == "The first")
+    original = nvim.status()["session"]
     nvim.command("Turnstone session fork")
     nvim.until(lambda: "forked" in nvim.chat())
     nvim.command("Turnstone session list")
@@ -76,13 +77,10 @@ def test_sessions_are_made_renamed_listed_forked_and_exported(nvim: Neovim) -> N
     nvim.until(lambda: "first question" in "\n".join(nvim.lines()))
     nvim.command("Turnstone session new")
     nvim.until(lambda: nvim.chat() == "")
-    nvim.lua(
-        "vim.ui.select = function(items, _, done) for _, item in ipairs(items) do "
-        "if item == 'Delete it' or item.title == 'The first' then return done(item) end end end"
-    )
-    nvim.command("Turnstone session resume")
+    nvim.command(f"Turnstone session resume {original}")
     nvim.until(lambda: "first question" in nvim.chat())
-    nvim.command("Turnstone session delete")
+    nvim.lua("vim.ui.select = function(items, _, done) done(items[2]) end")
+    nvim.command(f"Turnstone session delete {original}")
     nvim.until(lambda: "turnstone: deleted" in nvim.messages())
 
 

@@ -18,7 +18,7 @@ KEYS = [*"yYnNaAsSwWuUfFcqj k1234567890,.", "<CR>", "<BS>", "<Tab>"]
 def test_typing_at_random_never_approves_and_loses_nothing(nvim: Neovim, rounds: int) -> None:
     path = nvim.project / "a.txt"
     path.write_text("one\ntwo\n")
-    chance = random.Random(rounds)
+    chance = random.Random(rounds)  # noqa: S311 - no secret
     edit = {"name": "edit_file", "arguments": {"path": "a.txt", "old_string": "two", "new_string": "2"}}
     run = {"name": "bash", "arguments": {"command": "echo ran >> made"}}
     nvim.edit(path)

@@ -156,7 +156,7 @@ local function exited(code, signal, client_id)
     require('turnstone.approvals').clear()
     require('turnstone.review').detach()
     require('turnstone.events').reset()
-    require('turnstone.status').set({ connection = 'stopped', state = 'idle' })
+    require('turnstone.status').set({ connection = 'stopped', state = 'idle', session = '' })
     if code ~= 0 or signal ~= 0 then
       util.error(('the server ended (code %d, signal %d); :Turnstone log shows why, :Turnstone restart starts it again'):format(code, signal))
     end

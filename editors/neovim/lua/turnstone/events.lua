@@ -56,8 +56,13 @@ local function take(events)
   for _, event in ipairs(events) do
     if event.seq > seq then
       seq = event.seq
+      local current = status.get().session
+      if current == '' then
+        status.set({ session = event.sessionId })
+      end
       local show = shown[event.type]
-      if show then
+      -- what runs in another session is not shown in this one's chat
+      if show and (current == '' or event.sessionId == current) then
         show(event)
       end
     end
