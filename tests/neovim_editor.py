@@ -159,6 +159,15 @@ class Neovim:
         messages = self.stub.log()[-1]["request"]["messages"]
         return [m["content"] for m in messages if m["role"] == "tool"]
 
+    def server_pid(self) -> int:
+        """The language server's process."""
+        return int(
+            self.lua(
+                "for _, pid in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do "
+                "local process = vim.api.nvim_get_proc(pid) if process then return pid end end"
+            )
+        )
+
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.nv.command("qa!")
