@@ -44,7 +44,9 @@ function M.ranges(before, after)
     return #lines == 0 and '' or (table.concat(lines, '\n'):gsub('%z', '\1') .. '\n')
   end
   local found = diff(joined(before), joined(after), { result_type = 'indices', algorithm = 'histogram' })
-  for _, range in ipairs(found --[[@as integer[][] ]]) do
+  for _, range in
+    ipairs(found --[[@as integer[][] ]])
+  do
     if range[2] > 0 then
       range[1] = range[1] - 1
     end

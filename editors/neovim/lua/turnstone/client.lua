@@ -158,7 +158,12 @@ local function exited(code, signal, client_id)
     require('turnstone.events').reset()
     require('turnstone.status').set({ connection = 'stopped', state = 'idle', session = '' })
     if code ~= 0 or signal ~= 0 then
-      util.error(('the server ended (code %d, signal %d); :Turnstone log shows why, :Turnstone restart starts it again'):format(code, signal))
+      util.error(
+        ('the server ended (code %d, signal %d); :Turnstone log shows why, :Turnstone restart starts it again'):format(
+          code,
+          signal
+        )
+      )
     end
   end)
 end
@@ -238,13 +243,17 @@ end
 function M.command(name, arguments, callback, failed)
   M.start(function(client)
     local object = next(arguments or {}) and arguments or vim.empty_dict()
-    client:request('workspace/executeCommand', { command = 'turnstone.' .. name, arguments = { object } }, function(err, result)
-      if err then
-        (failed or util.error)(err.message)
-      elseif callback then
-        callback(util.value(result))
+    client:request(
+      'workspace/executeCommand',
+      { command = 'turnstone.' .. name, arguments = { object } },
+      function(err, result)
+        if err then
+          (failed or util.error)(err.message)
+        elseif callback then
+          callback(util.value(result))
+        end
       end
-    end)
+    )
   end)
 end
 

@@ -24,8 +24,17 @@ local function unknown(user, known, path, found)
     local at = path == '' and tostring(name) or (path .. '.' .. tostring(name))
     local default = known[name]
     if default == nil and at ~= 'trusted' then
-      found[#found + 1] = ('unknown option %s%s'):format(at, require('turnstone.util').nearest_hint(name, vim.tbl_keys(known)))
-    elseif type(default) == 'table' and type(value) == 'table' and at:match('^[cra]%a+$') and at ~= 'cmd' and at ~= 'root_markers' then
+      found[#found + 1] = ('unknown option %s%s'):format(
+        at,
+        require('turnstone.util').nearest_hint(name, vim.tbl_keys(known))
+      )
+    elseif
+      type(default) == 'table'
+      and type(value) == 'table'
+      and at:match('^[cra]%a+$')
+      and at ~= 'cmd'
+      and at ~= 'root_markers'
+    then
       unknown(value, default, at, found)
     elseif default ~= nil and type(default) ~= type(value) then
       found[#found + 1] = ('%s must be a %s, not a %s'):format(at, type(default), type(value))

@@ -75,7 +75,8 @@ function M.describe(buf, range)
   }
   if buf == vim.api.nvim_get_current_buf() then
     local last = vim.fn.line('w$')
-    about.visibleRange = { start = { line = vim.fn.line('w0') - 1, character = 0 }, ['end'] = { line = last - 1, character = 0 } }
+    about.visibleRange =
+      { start = { line = vim.fn.line('w0') - 1, character = 0 }, ['end'] = { line = last - 1, character = 0 } }
   end
   return about
 end
@@ -99,10 +100,13 @@ function M.watch()
       require('turnstone.client').notify('turnstone/context', M.describe(buf))
     end
   end)
-  vim.api.nvim_create_autocmd({ 'BufEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'DiagnosticChanged', 'WinScrolled' }, {
-    group = group,
-    callback = tell,
-  })
+  vim.api.nvim_create_autocmd(
+    { 'BufEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'DiagnosticChanged', 'WinScrolled' },
+    {
+      group = group,
+      callback = tell,
+    }
+  )
   tell()
 end
 

@@ -45,7 +45,11 @@ local shown = {
     chat.tool_output(event.callId, event.text)
   end,
   usage = function(event)
-    status.set({ tokens = event.promptTokens, session_tokens = event.sessionTokens, context_window = event.contextWindow })
+    status.set({
+      tokens = event.promptTokens,
+      session_tokens = event.sessionTokens,
+      context_window = event.contextWindow,
+    })
   end,
   notice = function(event)
     chat.notice(event.text, event.level)

@@ -48,7 +48,10 @@ local function check_server()
   end
   local version = run(vim.list_extend(vim.deepcopy(command), { '--version' }))
   if version.code ~= 0 then
-    vim.health.error('the server does not start: ' .. vim.trim(version.stderr), 'Run it by hand: ' .. table.concat(command, ' '))
+    vim.health.error(
+      'the server does not start: ' .. vim.trim(version.stderr),
+      'Run it by hand: ' .. table.concat(command, ' ')
+    )
     return
   end
   vim.health.ok(vim.trim(version.stdout))

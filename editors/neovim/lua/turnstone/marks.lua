@@ -23,7 +23,8 @@ local function virtual(hunk, most, note)
   local lines = {}
   for i, text in ipairs(hunk.new) do
     if i > most then
-      lines[#lines + 1] = { { ('… %d more lines, :Turnstone diff shows them'):format(#hunk.new - most), 'TurnstoneHint' } }
+      lines[#lines + 1] =
+        { { ('… %d more lines, :Turnstone diff shows them'):format(#hunk.new - most), 'TurnstoneHint' } }
       break
     end
     local old = #hunk.old == #hunk.new and hunk.old[i]

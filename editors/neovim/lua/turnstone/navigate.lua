@@ -37,7 +37,9 @@ function M.show(file)
       end
     end
   end
-  if vim.wo.winfixbuf or vim.bo.buftype == 'nofile' and not vim.api.nvim_buf_get_name(0):match('^turnstone://review/') then
+  if
+    vim.wo.winfixbuf or vim.bo.buftype == 'nofile' and not vim.api.nvim_buf_get_name(0):match('^turnstone://review/')
+  then
     vim.cmd('leftabove vsplit')
     vim.wo.winfixbuf = false
   end
@@ -117,7 +119,8 @@ function M.list()
     review.rebind(file)
     for _, hunk in ipairs(review.undecided(file)) do
       local text = ('-%d +%d %s'):format(#hunk.old, #hunk.new, hunk.new[1] or hunk.old[1] or '')
-      items[#items + 1] = { bufnr = file.buf, lnum = hunk.row + 1, text = (hunk.conflict and 'conflict ' or '') .. text }
+      items[#items + 1] =
+        { bufnr = file.buf, lnum = hunk.row + 1, text = (hunk.conflict and 'conflict ' or '') .. text }
     end
   end
   if #items == 0 then

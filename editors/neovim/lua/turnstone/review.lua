@@ -252,7 +252,9 @@ end
 ---@param chosen turnstone.Hunk[] in order
 function M.accept(file, chosen)
   rebind(file)
-  local buf, changes = file.buf --[[@as integer]], {}
+  local buf, changes =
+    file.buf, --[[@as integer]]
+    {}
   if not file.scratch and not vim.bo[buf].modifiable then
     return util.error(file.wire.display .. " is not 'modifiable'; nothing was applied")
   end

@@ -109,7 +109,8 @@ function M.open()
   local prompt = M.prompt()
   local below = window_of(prompt)
   if not below then
-    below = vim.api.nvim_open_win(prompt, true, { split = 'below', win = win, height = config.get().chat.prompt_height })
+    below =
+      vim.api.nvim_open_win(prompt, true, { split = 'below', win = win, height = config.get().chat.prompt_height })
     vim.wo[below].winfixheight = true
     vim.wo[below].number = false
     vim.wo[below].statusline = ' <CR> send · i_CTRL-S send · @file @selection @diagnostics: i_CTRL-X CTRL-O'
