@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 KEYS = [*"yYnNaAsSwWuUfFcqj k1234567890,.", "<CR>", "<BS>", "<Tab>"]
 
 
-@pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_typing_at_random_never_approves_and_loses_nothing(nvim: Neovim, rounds: int) -> None:
     path = nvim.project / "a.txt"
     path.write_text("one\ntwo\n")
@@ -36,6 +36,8 @@ def test_typing_at_random_never_approves_and_loses_nothing(nvim: Neovim, rounds:
         nvim.command("Turnstone stop")
         assert nvim.ended() == "cancelled"
         nvim.until(lambda: not nvim.status()["approvals"] and not nvim.status()["reviews"])
+        nvim.command("Turnstone session new")
+        nvim.until(lambda: nvim.chat() == "")
     nvim.stub.set({"replies": [call("bash", {"command": "echo ran >> made"}), DONE]})
     nvim.ask()
     nvim.question()
