@@ -170,11 +170,12 @@ class _Run:
             self._waiting.pop(number, None)
 
     def _cancel(self, number: int) -> None:
-        """Have the host end a call. A host whose pipe is full is ended itself: it has not even read the request."""
-        if self._write_lock.locked():
-            self.stop()
+        """Have the host end a call. A host that is sent something else or does not read is ended itself."""
+        if self._stopped:
             return
         try:
+            if self._write_lock.locked():
+                raise BlockingIOError
             os.write(self._process.writing, frames.pack({"cancel": number}))
         except OSError:
             self.stop()
@@ -190,6 +191,9 @@ class _Run:
                 except OSError:
                     self.stop()
                     raise ToolError(f"The {self._task} sandbox ended unexpectedly; try again.") from None
+                except asyncio.CancelledError:
+                    self.stop()  # a part of a frame may be in the pipe, and nothing can follow it
+                    raise
 
     async def _writable(self) -> None:
         loop = asyncio.get_running_loop()

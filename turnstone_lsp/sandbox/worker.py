@@ -83,7 +83,11 @@ class WorkerHost:
             self._idle = None
 
     def _end_idle(self) -> None:
-        if self._spare is not None and self._spare.done() and not _lost(self._spare):
+        if self._spare is None:
+            return
+        if not self._spare.done():
+            self._spare.cancel()  # still starting; that ends its process
+        elif not _lost(self._spare):
             self._spare.result().child.stop()
 
     async def close(self) -> None:
