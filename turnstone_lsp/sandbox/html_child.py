@@ -11,8 +11,10 @@ from typing import Any
 
 from turnstone_lsp.sandbox.html_text import visible_text
 
-_MAIN_SHARE = 1 / 3
+_MAIN_SHARE = 1 / 2
 """Share of the page's text that its main part must have to stand for the page; else too much would be lost."""
+_SHORT = 2000
+"""Characters of text up to which a page is read whole: little is gained by leaving some of it out."""
 _HEAD_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -47,35 +49,36 @@ def decode(body: bytes, charset: str) -> str:
         if body.startswith(mark):
             return body.decode(name, "replace")
     declared = _META_CHARSET.search(body[:_HEAD_BYTES])
-    for label in (charset, declared[1].decode("ascii", "replace") if declared else ""):
-        name = _text_codec(label)
-        if name:
-            return body.decode(name, "replace")
-    return body.decode("utf-8", "replace")
+    own = _text_codec(declared[1].decode("ascii", "replace")) if declared else ""
+    if own.startswith(("utf-16", "utf-32")):
+        own = ""  # it could be read, so it is not that; HTML says to take UTF-8
+    return body.decode(_text_codec(charset) or own or "utf-8", "replace")
 
 
 def _text_codec(label: str) -> str:
     """The name of a codec that makes text of bytes, or "". latin-1 means windows-1252, as in browsers."""
     try:
         found = codecs.lookup(label.strip()) if label.strip() else None
-    except LookupError:
+    except (LookupError, ValueError):
         return ""
     if found is None or not found._is_text_encoding:  # noqa: SLF001 - there is no public way to ask
-        return ""
-    if found.name.startswith("utf-16") and label.lower() not in {"utf-16", "utf-16le", "utf-16be"}:
         return ""
     return "cp1252" if found.name in {"iso8859-1", "ascii"} else found.name
 
 
 def _extract(source: str) -> tuple[str, str, str]:
+    import lxml.etree
     import lxml.html
 
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    data = source.encode("utf-8", "replace") or b"<html></html>"
-    page = lxml.html.document_fromstring(data, parser=parser, ensure_head_body=True)
+    data = source.encode("utf-8", "replace")
+    try:
+        page = lxml.html.document_fromstring(data, parser=parser, ensure_head_body=True)
+    except lxml.etree.ParserError:  # nothing in it but blanks and comments
+        return "", "", "body"
     title = page.findtext(".//title") or ""
     whole = visible_text(page.find("body"), whole=True)
-    main = _main_part(source)
+    main = _main_part(source) if len(whole) > _SHORT else ""
     if main and len(main) >= len(whole) * _MAIN_SHARE:
         return title, main, "readability"
     return title, whole, "body"
@@ -93,8 +96,10 @@ def _main_part(source: str) -> str:
 
 
 def _strip(source: str) -> tuple[str, str]:
+    """Title and text; a tag that the cut went through is no text."""
+    whole_tags = source[: source.rfind("<")] if source.rfind("<") > source.rfind(">") else source
     stripper = _Stripper()
-    stripper.feed(source)
+    stripper.feed(whole_tags)
     stripper.close()
     lines = (" ".join(line.split()) for line in "".join(stripper.text).split("\n"))
     return "".join(stripper.title), "\n".join(line for line in lines if line)
