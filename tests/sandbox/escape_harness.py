@@ -27,7 +27,7 @@ CORPORA = Path(__file__).resolve().parent.parent / "corpora"
 SECONDS = 2.0
 """Time of an escape; some never end."""
 _LEFT_BEHIND = ("/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem")
-_TARGETS = ("/dev/shm", "/tmp/ts_pwn", "/var/tmp/ts_pwn", "/run/ts_pwn", "/ts_pwn", "/usr/lib/ts_pwn")
+_TARGETS = ("/tmp/ts_pwn", "/var/tmp/ts_pwn", "/run/ts_pwn", "/ts_pwn", "/usr/lib/ts_pwn")
 
 
 def load(name: str) -> list[dict[str, Any]]:
@@ -81,8 +81,7 @@ class Surroundings:
 
     def _look(self) -> list[Any]:
         found: list[Any] = [Path(path).read_text() for path in _LEFT_BEHIND if Path(path).exists()]
-        for target in _TARGETS:
-            found.append(sorted(os.listdir(target)) if Path(target).is_dir() else Path(target).exists())
+        found += [Path(target).exists() for target in _TARGETS] + [sorted(Path("/dev/shm").iterdir())]
         for path in sorted(self.work.rglob("*")) + sorted(self.home.rglob("*")):
             state = path.lstat()
             data = path.read_bytes() if path.is_file() else b""

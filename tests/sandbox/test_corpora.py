@@ -39,7 +39,9 @@ async def test_everything_at_every_level(tmp_path: Path, level: Level) -> None:
 @LEVELS
 def test_everything_at_every_level_as_an_ordinary_user(tmp_path: Path, level: Level) -> None:
     assert os.geteuid() == 0, "CI runs as root; this test is the other half"
-    done = ordinary_user.run(tmp_path, "sandbox/escape_harness.py", str(tmp_path / "home" / "around"), level, timeout=550)
+    done = ordinary_user.run(
+        tmp_path, "sandbox/escape_harness.py", str(tmp_path / "home" / "around"), level, timeout=550
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["breaches"], found["wrong"], found["level"]) == ({}, {}, level)

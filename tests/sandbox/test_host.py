@@ -40,6 +40,10 @@ def ours() -> set[int]:
     return descendants(os.getpid())
 
 
+def host_processes() -> list[int]:
+    return [pid for pid in ours() if b"host_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 @pytest.fixture
 async def html() -> AsyncIterator[ForkingHost]:
     """A host of the light task: its lifecycle is that of the math host."""
@@ -70,9 +74,8 @@ async def test_closing_what_was_never_started_is_fine() -> None:
 
 async def test_a_host_that_died_is_started_again(html: ForkingHost) -> None:
     assert "hello" in await ask(html)
-    for pid in ours():
-        if b"host_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGKILL)
+    for pid in host_processes():
+        os.kill(pid, signal.SIGKILL)
     await until(lambda: html._run is not None and html._run.ended)
     assert "hello" in await ask(html)
 
@@ -88,14 +91,11 @@ async def test_a_host_that_dies_during_a_call_is_an_error_that_says_so(html: For
     assert "hello" in await ask(html)
 
 
-async def test_a_host_that_hangs_is_ended_and_started_again(
-    html: ForkingHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_host_that_hangs_is_ended_and_started_again(html: ForkingHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forking, "LATE_SECONDS", 0.3)
     await ask(html)
-    for pid in ours():
-        if b"host_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGSTOP)
+    for pid in host_processes():
+        os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match="did not answer in time"):
         await html.call(PAGE, timeout=0.3, cap=1000)
     monkeypatch.undo()
@@ -105,7 +105,7 @@ async def test_a_host_that_hangs_is_ended_and_started_again(
 async def test_a_request_that_was_cut_short_does_not_garble_the_next(html: ForkingHost) -> None:
     """A large page is being sent to a host that does not read when the call is cancelled."""
     await ask(html)
-    hosts = [pid for pid in ours() if b"host_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    hosts = host_processes()
     for pid in hosts:
         os.kill(pid, signal.SIGSTOP)
     asking = asyncio.create_task(html.call(b"<p>" + b"x" * 2_000_000, timeout=20, cap=1 << 20))
@@ -190,14 +190,17 @@ _SERVER = """
 
 @pytest.mark.parametrize("when", ["calling", "starting"])
 async def test_a_server_that_is_killed_leaves_nothing(when: str) -> None:
-    server = subprocess.Popen([sys.executable, "-c", textwrap.dedent(_SERVER), when], stdout=subprocess.PIPE)
-    with server:
+    with start_server(when) as server:
         assert server.stdout is not None
         assert await asyncio.to_thread(server.stdout.readline) == b"ready\n"
         family = descendants(server.pid)
         assert len(family) >= (5 if when == "calling" else 2)  # supervisor, host, first process, two calls
         server.send_signal(signal.SIGKILL)
         await until(lambda: not any(_alive(pid) for pid in family))
+
+
+def start_server(when: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(_SERVER), when], stdout=subprocess.PIPE)
 
 
 def _alive(pid: int) -> bool:

@@ -7,7 +7,20 @@ from hypothesis import strategies as st
 
 from turnstone_lsp.sandbox import html_child
 
-_PIECES = [*"<>/&;'\"= \n", "<p>", "</p>", "<a href=", "<!--", "-->", "<script>", "</script>", "&#x", "<pre>", "<table>", "<td>"]
+_PIECES = [
+    *"<>/&;'\"= \n",
+    "<p>",
+    "</p>",
+    "<a href=",
+    "<!--",
+    "-->",
+    "<script>",
+    "</script>",
+    "&#x",
+    "<pre>",
+    "<table>",
+    "<td>",
+]
 _MARKUP = st.lists(st.sampled_from(_PIECES) | st.text(max_size=5), max_size=60).map("".join)
 
 

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from turnstone_lsp.sandbox.levels import Level
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-MODULES = "sympy numpy scipy math fractions itertools functools collections decimal operator random re string".split()
-NAMES = """symbols solve simplify sqrt Matrix integrate diff limit series expand factor Eq Rational pi E I oo sin cos tan exp
-log Symbol Function dsolve summation nsimplify N latex lambdify x y z t np""".split()
+_MODULES = "sympy numpy scipy math fractions itertools functools collections decimal operator random re string"
+_NAMES = """
+symbols solve simplify sqrt Matrix integrate diff limit series expand factor Eq Rational pi E I oo sin cos tan exp
+log Symbol Function dsolve summation nsimplify N latex lambdify x y z t np
+"""
+MODULES, NAMES = _MODULES.split(), _NAMES.split()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
