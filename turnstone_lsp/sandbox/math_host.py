@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,23 +39,11 @@ class MathHost:
     def __init__(self, highest: Level = "L4") -> None:
         self._host = choose("math", LIBRARIES, highest)
         self._highest: Level = highest
-        self._warming: asyncio.Task[None] | None = None
 
     @property
     def expected(self) -> Level:
         """The level as proved by the running host, else what the kernel offers at least. Takes no time."""
-        return self._host.level or levels.offered()
-
-    def warm(self) -> None:
-        """Begin to start the host, so that it is ready when the user has approved."""
-        if self._warming is None or self._warming.done():
-            self._warming = asyncio.create_task(self._warm())
-
-    async def _warm(self) -> None:
-        try:
-            await self._host.start()
-        except ToolError:
-            return  # the call itself will tell
+        return self._host.level or min(levels.offered(), self._highest)
 
     async def probe(self) -> Level:
         """The level of this system, proved by trying: L4 (strongest) to L1 (none). Imports no library.
@@ -90,9 +77,6 @@ class MathHost:
 
     async def close(self) -> None:
         """End the host and everything in it."""
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait({self._warming})
         await self._host.close()
 
 
