@@ -44,6 +44,8 @@ class LspClient:
         self.documents: dict[str, dict[str, Any]] = {}
         self.process: asyncio.subprocess.Process | None = None
         self.server: Any = None
+        self.reading_ended = asyncio.Event()
+        """The server (in this process) reads no more."""
         self._reader, self._writer = reader, writer
         self._waiting: dict[Any, asyncio.Future[Any]] = {}
         self._next = 0
@@ -147,9 +149,13 @@ class LspClient:
         if handler is None:
             self.send({"id": message["id"], "error": {"code": -32601, "message": "unknown method"}})
             return
-        result = handler(message.get("params") or {})
-        if asyncio.iscoroutine(result):
-            result = await result
+        try:
+            result = handler(message.get("params") or {})
+            if asyncio.iscoroutine(result):
+                result = await result
+        except RuntimeError as error:
+            self.send({"id": message["id"], "error": {"code": -32603, "message": str(error)}})
+            return
         self.send({"id": message["id"], "result": result})
 
     # -- an editor's documents
@@ -204,9 +210,10 @@ class LspClient:
         return result
 
     async def close(self) -> None:
-        with contextlib.suppress(Exception):
-            await asyncio.wait_for(self.request("shutdown"), 10)
-            self.notify("exit")
+        if not self.reading_ended.is_set():
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self.request("shutdown"), 10)
+                self.notify("exit")
         self._reading.cancel()
         for task in self._answering:
             task.cancel()
@@ -274,6 +281,7 @@ async def connected() -> AsyncIterator[LspClient]:
     reading = asyncio.create_task(read_messages(server.protocol.receive, theirs.makefile("rb", buffering=0)))
     client = LspClient(*await asyncio.open_connection(sock=ours, limit=1 << 26))
     client.server = server
+    reading.add_done_callback(lambda _: client.reading_ended.set())
     try:
         yield client
     finally:

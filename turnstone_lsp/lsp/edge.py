@@ -7,13 +7,21 @@ pygls, so that the override can go when upstream mends it.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import converters
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams, JsonRpcRequestCancelled
+from lsprotocol import converters, types
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcRequestCancelled,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
@@ -74,6 +82,7 @@ class EdgeProtocol(LanguageServerProtocol):
         super().__init__(*arguments)
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._ids = itertools.count(1)
+        self._initialized = False
 
     # -- in
 
@@ -88,15 +97,38 @@ class EdgeProtocol(LanguageServerProtocol):
             data = json.loads(body)
             if not isinstance(data, dict):
                 log.warning("ignored a message that is no JSON object")
-            elif "method" in data:
-                self.handle_message(self.structure_message(data))
-            else:
+            elif "method" not in data:
                 self._take_answer(data)
+            elif (refusal := self._out_of_order(data["method"])) is None:
+                self._dispatch(data)
+            elif "id" in data:
+                self._send_response(data["id"], None, refusal.to_response_error())
         except Exception as error:  # noqa: BLE001 - whatever a client sends must not end the connection
             if isinstance(data, dict) and "id" in data and "method" in data:
                 self._refuse(data["id"], error)
             else:
                 log.warning("ignored a message that cannot be read: %s", error)
+
+    def _out_of_order(self, method: Any) -> JsonRpcException | None:
+        """Why a message cannot be taken now. Trap: pygls leaves a request after shutdown without an answer."""
+        if method == types.EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest("the server is shutting down")
+        if method == types.INITIALIZE:
+            again, self._initialized = self._initialized, True
+            return JsonRpcInvalidRequest("the server was initialized before") if again else None
+        return None if self._initialized else JsonRpcServerNotInitialized("initialize comes first")
+
+    def _dispatch(self, data: dict[str, Any]) -> None:
+        """Hand one request or notification to its handler, in a context of its own."""
+        data.setdefault("jsonrpc", self.VERSION)
+        message = self.structure_message(data)
+        context = contextvars.copy_context()
+        if "id" in data:
+            context.run(self._handle_request, message.id, message.method, message.params)
+        else:
+            context.run(self._handle_notification, message.method, getattr(message, "params", None))
 
     def _refuse(self, msg_id: Any, error: Exception) -> None:
         refusal = error if isinstance(error, JsonRpcException) else JsonRpcInvalidParams.of(error)

@@ -146,8 +146,7 @@ def _register(server: TurnstoneServer) -> None:
     async def shutdown(_: None) -> None:
         await app.close()
 
-    for command in COMMANDS:
-        server.command(command)(_declared)
+    server.protocol.fm.commands.update(dict.fromkeys(COMMANDS, _declared))
 
 
 def _kinds() -> list[types.CodeActionKind | str]:
