@@ -45,7 +45,7 @@ class LspClient:
         self.process: asyncio.subprocess.Process | None = None
         self.server: Any = None
         self.reading_ended = asyncio.Event()
-        """The server (in this process) reads no more."""
+        """The server reads no more, or is gone."""
         self._reader, self._writer = reader, writer
         self._waiting: dict[Any, asyncio.Future[Any]] = {}
         self._next = 0
@@ -128,6 +128,7 @@ class LspClient:
                 head = await self._reader.readuntil(b"\r\n\r\n")
                 length = int(head.split(b":")[1].split(b"\r")[0])
                 self._take(json.loads(await self._reader.readexactly(length)))
+        self.reading_ended.set()
 
     def _take(self, message: dict[str, Any]) -> None:
         self.received.append(message)

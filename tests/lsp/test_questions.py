@@ -43,7 +43,9 @@ async def test_item_one_is_harmless_and_allow_is_never_first(project: Path, stub
 
         client.handlers["window/showMessageRequest"] = first
         await client.command("turnstone.ask", text="go")
-        await client.until(lambda: len(picked) == 2)  # whoever always takes item one approves nothing, and is not asked for ever
+        await client.until(
+            lambda: len(picked) == 2
+        )  # whoever always takes item one approves nothing, and is not asked for ever
         await client.answer("tool", "deny")
         await client.idle()
         assert set(picked) == {"Show details"}
@@ -173,7 +175,9 @@ async def test_a_silent_client_is_shown_the_transcript(
         await asyncio.Event().wait()
 
     async with connected() as client:
-        await start(client, project, {**MINIMAL, "window": {"workDoneProgress": True, "showDocument": {"support": True}}})
+        await start(
+            client, project, {**MINIMAL, "window": {"workDoneProgress": True, "showDocument": {"support": True}}}
+        )
         client.handlers |= {"window/showMessageRequest": never, "window/showDocument": lambda _: {"success": True}}
         await client.command("turnstone.ask", text="go")
         [shown] = await client.until(lambda: client.all("window/showDocument"))
@@ -292,9 +296,7 @@ async def test_a_preview_can_be_answered_from_elsewhere(project: Path, stub: Stu
 
 def commands_of(items: list[dict[str, Any]]) -> dict[tuple[int | None, str], dict[str, Any]]:
     """(line, title) -> command, of lenses; (None, title) of actions."""
-    return {
-        (i["range"]["start"]["line"] if "range" in i else None, i["command"]["title"]): i["command"] for i in items
-    }
+    return {(i["range"]["start"]["line"] if "range" in i else None, i["command"]["title"]): i["command"] for i in items}
 
 
 async def lenses(client: LspClient, uri: str) -> dict[tuple[int | None, str], dict[str, Any]]:
@@ -537,7 +539,9 @@ async def test_the_models_text_cannot_act_or_pretend_in_the_transcript(project: 
         await start(client, project, MINIMAL)
         uri, _ = await open_transcript(client)
         await client.command("turnstone.ask", text="go", wait=True)
-        await client.until(lambda: "hidden" in client.documents[uri]["text"] and " …" not in client.documents[uri]["text"])
+        await client.until(
+            lambda: "hidden" in client.documents[uri]["text"] and " …" not in client.documents[uri]["text"]
+        )
         shown = client.documents[uri]["text"]
         assert "![" not in shown
         assert "<img" not in shown

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from model_server import StubServer
 
 
-
 def as_described(client: LspClient) -> None:
     """Every message of our protocol that the client got is exactly as `messages.py`, and so the docs, have it."""
     described = {message.method: message for message in MESSAGES}

@@ -107,7 +107,9 @@ async def _read(data: bytes, cuts: list[int]) -> list[bytes]:
     return got
 
 
-@given(bodies=st.lists(st.binary(min_size=0, max_size=200), max_size=6), cuts=st.lists(st.integers(0, 2000), max_size=8))
+@given(
+    bodies=st.lists(st.binary(min_size=0, max_size=200), max_size=6), cuts=st.lists(st.integers(0, 2000), max_size=8)
+)
 def test_frames_are_read_however_they_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
     data = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
     assert asyncio.run(_read(data, cuts)) == bodies
