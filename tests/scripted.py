@@ -38,6 +38,11 @@ def tool_results(stub: StubServer) -> list[str]:
     return [m["content"] for m in stub.log()[-1]["request"]["messages"] if m["role"] == "tool"]
 
 
+def names(folder: Path) -> list[str]:
+    """What a folder holds."""
+    return sorted(path.name for path in folder.iterdir())
+
+
 async def start(client: LspClient, project: Path, capabilities: dict[str, Any], **handlers: Any) -> dict[str, Any]:
     """Initialize as an editor that applies edits and allows progress; `handlers` by method with _ for /."""
     client.handlers["window/workDoneProgress/create"] = lambda _: None

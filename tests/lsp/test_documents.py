@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lsp_client import LspClient, connected, edited, profile
-
 from scripted import DONE, MINIMAL, RICH, call, edit, start, tool_results
+
 from turnstone_lsp.lsp.editor import text_edits
 from turnstone_lsp.lsp.inverse import without_ours
 

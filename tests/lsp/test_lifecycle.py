@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lsp_client import LspClient, lsp_client
-
-from scripted import DONE, MINIMAL, call, start
+from scripted import DONE, MINIMAL, call, names, start
 
 if TYPE_CHECKING:
     from model_server import StubServer
@@ -149,7 +148,7 @@ async def test_no_child_is_left_however_it_ends(
         assert client.process is not None
         await start(client, project, MINIMAL)
         await _in_bash(client, project)
-        monkeypatch.delenv(mark.split("=")[0])
+        monkeypatch.delenv(mark.split("=", maxsplit=1)[0])
         if how == "exit":
             client.notify("exit")
         elif how == "eof":
@@ -171,7 +170,7 @@ async def test_no_child_is_left_when_the_editor_is_killed(
     stub.set({"replies": [call("bash", {"command": _COMMAND}), DONE]})
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _EDITOR, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, cwd=project, env={**os.environ, mark.split("=")[0]: mark.split("=")[1]}, limit=1 << 26,
+        stderr=asyncio.subprocess.PIPE, cwd=project, env={**os.environ, mark.split("=", maxsplit=1)[0]: mark.split("=")[1]}, limit=1 << 26,
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
@@ -198,7 +197,7 @@ async def test_no_half_written_file_is_left_when_the_server_is_killed_at_any_mom
     old, new = "old line\n" * 60_000, "new line\n" * 70_000
     write = call("write_file", {"path": "big.txt", "content": new}) | {"arg_chunk_chars": 100_000}
     stub.set({"replies": [write, DONE]})
-    randomly = random.Random(20_260)
+    randomly = random.Random(20_260)  # noqa: S311 - moments, not secrets
     for _ in range(6):
         path.write_text(old)
         async with lsp_client(project) as client:
@@ -213,4 +212,4 @@ async def test_no_half_written_file_is_left_when_the_server_is_killed_at_any_mom
     async with lsp_client(project) as client:
         await start(client, project, MINIMAL)
         await client.command("turnstone.newSession")
-        assert [p.name for p in project.iterdir()] == ["big.txt"], "the next start puts right what was left"
+        assert names(project) == ["big.txt"], "the next start puts right what was left"

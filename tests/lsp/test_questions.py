@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lsp_client import LspClient, connected, edited, profile
-
 from scripted import DONE, MINIMAL, call, edit, start, tool_results
 
 if TYPE_CHECKING:

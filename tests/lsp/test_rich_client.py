@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lsp_client import LspClient, connected
+from scripted import DONE, RICH, call, calls, edit, names, start, tool_results
 
-from scripted import DONE, RICH, call, calls, edit, start, tool_results
 from turnstone_lsp.lsp.messages import MESSAGES, RECORDS
 from turnstone_lsp.lsp.protocol import misfit_of_record
 
@@ -276,7 +276,7 @@ async def test_three_files_are_one_review_and_each_has_its_answer(
     await client.command("turnstone.answer", promptId=third["promptId"], decision="accept")
     await client.idle()
     assert len(client.all("turnstone/reviewEdits")) == 1
-    assert sorted(p.name for p in project.iterdir()) == ["a", "c"]
+    assert names(project) == ["a", "c"]
     assert "not b" in tool_results(stub)[1]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 
 from turnstone_lsp.lsp import transport
 from turnstone_lsp.lsp.transport import Writer, read_messages
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MESSAGES = [bytes([i % 251]) * (i * 977 % 70_000) for i in range(200)]
 
@@ -25,7 +29,7 @@ def _read_all(descriptor: int, wanted: int, into: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "non-blocking socket", "file"])
-def test_everything_arrives_in_order_though_the_client_is_slow(kind: str, tmp_path: object) -> None:
+def test_everything_arrives_in_order_though_the_client_is_slow(kind: str, tmp_path: Path) -> None:
     whole = b"".join(MESSAGES)
     if kind == "pipe":
         reading, writing = os.pipe()
@@ -152,11 +156,10 @@ def _quietly(descriptor: int, data: bytes) -> None:
         pass
 
 
-async def test_input_from_a_file_is_read_too(tmp_path: object) -> None:
-    path = f"{tmp_path}/in"
-    with open(path, "wb") as file:
-        file.write(b"Content-Length: 2\r\n\r\nab" * 3)
+def test_input_from_a_file_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(b"Content-Length: 2\r\n\r\nab" * 3)
     got: list[bytes] = []
-    with open(path, "rb") as stream:
-        await asyncio.wait_for(read_messages(got.append, stream), 30)
+    with path.open("rb") as stream:
+        asyncio.run(asyncio.wait_for(read_messages(got.append, stream), 30))
     assert got == [b"ab"] * 3

@@ -145,8 +145,8 @@ MESSAGES: tuple[Message, ...] = (
         "server",
         "approvals",
         "A question that a person answers with yes or no. It may stay open for as long as the person likes. Offer no "
-        "default, never put a yes first, and ignore keys that the user was typing elsewhere. An error, null, or "
-        "anything but `allow` is a no.",
+        "default, never put a yes first, and ignore keys that the user was typing elsewhere. Null, or "
+        "anything but `allow`, is a no; an error is no answer, and the question stays open.",
         {
             **_PROMPT,
             "kind": Field('"tool"|"continue"|"trust"', "A call, a limit that was reached, or trust in the workspace."),

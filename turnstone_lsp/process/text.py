@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _HIDDEN = re.compile(
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 """Characters with which text is hidden or reordered. The joiners of Persian, Indic scripts and emoji are not in it."""
-_PLAIN = re.compile(r"[\x20-\x7e]*")
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -134,9 +134,18 @@ def visible(text: str, *, keep: str = "") -> str:
     Every control, format, separator, unassigned, private-use or surrogate character and every blank other than the
     space becomes \u{hex}, a line break \n; the characters of `keep` stay. The result shows all that the text holds.
     """
-    if _PLAIN.fullmatch(text):
-        return text
-    return "".join(c if c in keep or is_visible(c) else _NAMED.get(c) or _escape(c) for c in text)
+    return _not_plain(keep).sub(_shown, text)
+
+
+@cache
+def _not_plain(keep: str) -> re.Pattern[str]:
+    """Every character that has to be looked at: a megabyte of ordinary text must not hold up the event loop."""
+    return re.compile(f"[^\\x20-\\x7e{re.escape(keep)}]")
+
+
+def _shown(match: re.Match[str]) -> str:
+    char = match[0]
+    return char if is_visible(char) else _NAMED.get(char) or _escape(char)
 
 
 def is_visible(char: str) -> bool:
