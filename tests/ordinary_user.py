@@ -1,7 +1,8 @@
 """Runs a program of the tests as an ordinary user, wherever Python and the checkout are.
 
 The folders that an ordinary user may not enter (a checkout or an interpreter below root's home) are bound to places
-where they may, in a mount namespace of their own. Needs root, which CI is.
+where they may, in a mount namespace of their own; there, the way to the test's folder is made anew, because pytest closes
+its own again for everybody but root whenever another run starts. Needs root, which CI is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ mount --bind "$3" "$1/site"
 mount --bind "$4" "$1/repo"
 folder=$1
 shift 4
+mount --rbind "$folder" /mnt
+mount -t tmpfs -o mode=755 tmpfs "/$(echo "$folder" | cut -d / -f 2)"
+mkdir -p "$folder"
+mount --rbind /mnt "$folder"
+cd /
 export LD_LIBRARY_PATH="$folder/py/lib"  # not another Python's library of the same name
 export PYTHONPATH="$folder/repo:$folder/repo/tests:$folder/site" HOME="$folder/home" PYTHONDONTWRITEBYTECODE=1
 export TURNSTONE_STATE_DIR="$folder/home/state" TURNSTONE_CONFIG="$folder/home/config.toml"
@@ -35,9 +41,7 @@ def run(folder: Path, script: str, *arguments: str, timeout: float = 280) -> sub
     home = folder / "home"
     home.mkdir()
     os.chown(home, int(NOBODY), int(NOBODY))
-    for parent in (folder, *folder.parents):
-        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
-            parent.chmod(parent.stat().st_mode | 0o011)
+    folder.chmod(0o755)
     places = (str(folder), sys.base_prefix, sysconfig.get_path("purelib"), str(ROOT))
     command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", *places, f"{folder}/repo/tests/{script}", *arguments]
     return subprocess.run(
