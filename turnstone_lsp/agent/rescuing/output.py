@@ -49,8 +49,10 @@ class Output:
 
     def think(self, text: str) -> None:
         """More reasoning."""
-        if self._section and self._reasoning and text.strip():
-            text = "\n" + text.lstrip("\n")
+        if self._section and self._reasoning:
+            if not text.strip():
+                return  # blanks before a new thought are no part of it, whole or in pieces
+            text = "\n" + text.lstrip()
         if text.strip():
             self._section = False
         if text:
