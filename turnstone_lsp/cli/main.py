@@ -94,7 +94,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
     if options.command is None and sys.stdin is not None and sys.stdin.isatty():
-        parser.print_help()  # a person at a terminal, not an editor: nothing useful would come over the keyboard
+        # a person at a terminal, not an editor: nothing useful would come over the keyboard
+        print(
+            'Editors start turnstone-lsp. Here, try: turnstone-lsp ask "what does this project do?"\n', file=sys.stderr
+        )
+        parser.print_help(sys.stderr)
         return 2
     if options.command in (None, "serve"):
         from turnstone_lsp.lsp.server import main as serve
