@@ -1,53 +1,54 @@
 """The model client: streaming chat completions from any OpenAI-compatible endpoint, through the openai SDK.
 
 A request gives a stream of pieces that ends with a `Reply`, or raises `Failure`. Retries are made here; text shown
-before one is declared void by `Discarded`.
+before one is declared void by `Discarded`. What an endpoint refuses is left out, or done in another way, from then on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from dataclasses import dataclass
+import re
 from typing import TYPE_CHECKING, Any
 
+from turnstone_lsp.agent import connecting, windows
 from turnstone_lsp.agent import endpoint as endpoints
 from turnstone_lsp.agent.assembly import ToolCall
-from turnstone_lsp.agent.failures import Failure, from_status, message_of
-from turnstone_lsp.agent.reading import Reply, TextPiece, ThoughtPiece, read_reply
+from turnstone_lsp.agent.failures import Failure
+from turnstone_lsp.agent.reading import Reader
+from turnstone_lsp.agent.reply import CallPiece, Discarded, Reply, Retrying, TextPiece, ThoughtPiece, TokenUsage
+from turnstone_lsp.agent.request import Quirks, build
+from turnstone_lsp.agent.sse import events
+from turnstone_lsp.errors import TurnstoneError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from openai import AsyncOpenAI
 
     from turnstone_lsp.agent.endpoint import Endpoint
     from turnstone_lsp.config.settings import ModelSettings
 
-__all__ = ["Discarded", "Model", "Reply", "Retrying", "TextPiece", "ThoughtPiece", "ToolCall"]
+__all__ = [
+    "CallPiece", "Discarded", "Failure", "Model", "Piece", "Reply", "Retrying", "TextPiece", "ThoughtPiece",
+    "TokenUsage", "ToolCall",
+]  # fmt: skip
+
+Piece = TextPiece | ThoughtPiece | CallPiece | Discarded | Retrying | Reply
 
 BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 20.0)
+HALF_CALL_SECONDS = 0.5
+"""After a call that the model wrote wrongly: nothing has to recover, only the dice to fall otherwise."""
 LONGEST_WAIT = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """What was streamed so far is void: the request is made again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retrying:
-    """The request failed and is made again in `seconds`."""
-
-    reason: str
-    seconds: float
-
-
-Piece = TextPiece | ThoughtPiece | Discarded | Retrying | Reply
+"""An endpoint that asks for a longer pause is not waited for."""
+_NO_CHAT = re.compile(r"embed|rerank|whisper|\btts|dall-e|moderation|\bbge-", re.IGNORECASE)
+_LISTED = 12
+"""Models that are named in an error."""
 
 
 class Model:
-    """The client of one endpoint, found and connected on first use."""
+    """The client of one endpoint, found and connected on first use. Safe for several requests at a time."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
@@ -55,8 +56,8 @@ class Model:
         self._endpoint: Endpoint | None = None
         self._listed: list[dict[str, Any]] | None = None
         self._name = settings.name
-        self._refused: set[str] = set()
-        """Parameters that this endpoint does not take."""
+        self._quirks: dict[str, Quirks] = {}
+        self._windows: dict[str, int] = {}
         self._opening = asyncio.Lock()
 
     @property
@@ -66,11 +67,27 @@ class Model:
 
     @property
     def context_window(self) -> int | None:
-        """Tokens that the model can see, where a setting or the endpoint says so."""
+        """Tokens that the model can see, once that is known. See `window`."""
+        return self._settings.context_window or self._windows.get(self._name)
+
+    async def window(self, model: str | None = None) -> int:
+        """Tokens that a model can see: by the setting, its endpoint, or its name. Never raises."""
         if self._settings.context_window:
             return self._settings.context_window
-        entry = next((m for m in self._listed or () if m.get("id") == self._name), None)
-        return endpoints.window_of(entry) if entry else None
+        name = model or self._name
+        if name in self._windows:
+            return self._windows[name]
+        try:
+            where = await self._open()
+            await self._list()
+        except TurnstoneError:
+            return windows.by_name(name)
+        name = name or self._name
+        entry = self._entry(name)
+        tokens, sure = await windows.ask(where, name, entry)
+        if sure:
+            self._windows[name] = tokens
+        return tokens
 
     def use(self, name: str) -> None:
         """Answer with another model of this endpoint from now on."""
@@ -78,7 +95,7 @@ class Model:
 
     async def preload(self) -> None:
         """Import the SDK off the loop, so that the first request need not wait for it."""
-        await asyncio.to_thread(_import_sdk)
+        await asyncio.to_thread(connecting.import_sdk)
 
     async def describe(self) -> tuple[str, str]:
         """(endpoint, model name), after asking the endpoint for its models. Raises ConfigError, Failure."""
@@ -87,44 +104,56 @@ class Model:
         return where.where, self._name
 
     async def models(self) -> list[str]:
-        """Names of the endpoint's models. Raises Failure when it does not answer."""
+        """Names of the endpoint's models, as it lists them now. Raises ConfigError, Failure."""
+        self._listed = None
         await self._list()
-        return [str(m.get("id")) for m in self._listed or ()]
+        return self._names()
 
     async def stream(
         self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], *, model: str | None = None
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncGenerator[Piece, None]:
         """One reply to the conversation. The last piece is a Reply. Raises Failure, ConfigError.
 
-        Stopping is cancellation: it aborts the request, and no other is made.
+        Stopping is cancellation: it aborts the request or the wait, and no other request is made.
         """
+        where = await self._open()
+        name = model or await self._model_name()
+        quirks = self._quirks.setdefault(name, Quirks())
         attempt = 0
         while True:
+            request = build(self._settings, name, messages, tools, quirks)
             shown = False
             try:
-                async for piece in self._once(messages, tools, model):
-                    shown = True
-                    yield piece
+                async with contextlib.aclosing(self._once(where, request, tools)) as pieces:
+                    async for piece in pieces:
+                        shown = True
+                        yield piece
                 return
             except Failure as failure:
-                if failure.kind == "parameter" and self._drop(failure.parameter):
+                if failure.window:
+                    self._windows[name] = failure.window
+                if failure.kind == "parameter" and quirks.learn(failure.parameter, request):
                     continue
-                if not failure.retryable or attempt >= self._settings.max_retries:
-                    raise
-                if shown:
-                    yield Discarded()
-                seconds = _wait(failure, attempt)
-                yield Retrying(str(failure), seconds)
+                seconds = self._pause(failure, attempt, fresh=not shown)
+                if seconds is None:
+                    raise await self._explained(failure) from failure.__cause__
+                reason = str(failure)
+            if shown:
+                yield Discarded()
+            if seconds:
+                yield Retrying(reason, seconds)
                 await asyncio.sleep(seconds)
-                attempt += 1
+            attempt += 1
 
     async def complete(self, *, system: str, prompt: str, model: str | None = None) -> str:
         """One answer without tools, with the settings of the session. Raises Failure, ConfigError."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
-        async for piece in self.stream(messages, (), model=model):
-            if isinstance(piece, Reply):
-                return piece.text
-        raise AssertionError("a stream ends with a reply")
+        text = ""
+        async with contextlib.aclosing(self.stream(messages, (), model=model)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Reply):
+                    text = piece.text
+        return text
 
     async def close(self) -> None:
         """Close the connections."""
@@ -135,70 +164,66 @@ class Model:
     # -- one request
 
     async def _once(
-        self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], model: str | None
-    ) -> AsyncIterator[TextPiece | ThoughtPiece | Reply]:
-        import openai
-
-        where = await self._open()
-        name = model or await self._model_name()
-        request = self._request(messages, tools, name)
+        self, where: Endpoint, request: dict[str, Any], tools: Sequence[dict[str, Any]]
+    ) -> AsyncGenerator[TextPiece | ThoughtPiece | CallPiece | Discarded | Reply, None]:
         client = await self._connected()
-        try:
-            async with client.chat.completions.with_streaming_response.create(**request) as response:
-                names = [t["function"]["name"] for t in tools]
-                reading = read_reply(response, names, self._settings.idle_timeout, where.where, name)
-                async for piece in reading:
+        reader = Reader([t["function"]["name"] for t in tools], where.where, request["model"])
+        create = client.chat.completions.with_streaming_response.create
+        async with connecting.translated(where, request["model"]), create(**request) as response:
+            if _is_whole(response.headers.get("content-type", "")):
+                for piece in reader.whole(await response.read()):
                     yield piece
-        except openai.APIStatusError as error:
-            await error.response.aread()
-            text = message_of(_json(error), error.message)
-            raise from_status(error.status_code, text, error.response.headers, where.where, name) from error
-        except openai.APITimeoutError as error:
-            raise Failure("stalled", f"{where.where} did not answer in time.") from error
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            raise Failure(
-                "connection",
-                f"{where.where} cannot be reached ({type(cause).__name__}: {cause}). "
-                "Is it running? `turnstone-lsp doctor` checks it.",
-            ) from error
+            else:
+                async for event in events(response.iter_bytes(), self._settings.idle_timeout, where.where):
+                    for piece in reader.feed(event):
+                        yield piece
+        rest, reply = reader.finish()
+        for piece in rest:
+            yield piece
+        yield reply
 
-    def _request(
-        self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], name: str
-    ) -> dict[str, Any]:
-        settings = self._settings
-        request: dict[str, Any] = {"model": name, "messages": list(messages), "stream": True}
-        optional: dict[str, Any] = {
-            "stream_options": {"include_usage": True},
-            "temperature": settings.temperature,
-            "max_tokens": settings.max_tokens,
-            "reasoning_effort": settings.reasoning_effort or None,
-            "tools": list(tools) or None,
-        }
-        request |= {k: v for k, v in optional.items() if v is not None and k not in self._refused}
-        if settings.max_tokens and "max_tokens" in self._refused and "max_completion_tokens" not in self._refused:
-            request["max_completion_tokens"] = settings.max_tokens
-        return request
+    def _pause(self, failure: Failure, attempt: int, *, fresh: bool) -> float | None:
+        """Seconds to the next try, with jitter upwards; None: give up."""
+        if not failure.retryable or attempt >= self._settings.max_retries:
+            return None
+        if failure.retry_after is not None:
+            wait = failure.retry_after
+        elif failure.kind == "cut" and fresh and attempt == 0:
+            return 0.0  # most likely a kept connection that the endpoint had closed meanwhile
+        elif failure.model_fault:
+            wait = HALF_CALL_SECONDS
+        else:
+            wait = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS) - 1)]
+        if wait > LONGEST_WAIT:
+            return None
+        return wait + random.uniform(0, 0.25) * min(max(wait, 0.2), 4.0)  # noqa: S311 - jitter
 
-    def _drop(self, parameter: str | None) -> bool:
-        """Leave a refused parameter out from now on; False when it was left out already, or cannot be."""
-        if parameter is None or parameter in self._refused or parameter == "tools":
-            return False
-        self._refused.add(parameter)
-        return True
+    async def _explained(self, failure: Failure) -> Failure:
+        """The failure with what helps to choose another model, or with how long to wait."""
+        extra = ""
+        if failure.kind == "not_found":
+            with contextlib.suppress(Failure):
+                names = await self.models()
+                extra = f" It lists: {', '.join(names[:_LISTED])}{' ...' if len(names) > _LISTED else ''}."
+        elif failure.retry_after is not None and failure.retry_after > LONGEST_WAIT:
+            extra = f" It asks to wait {failure.retry_after / 60:.0f} minutes; ask again then."
+        if not extra:
+            return failure
+        return Failure(failure.kind, f"{failure}{extra}", retry_after=failure.retry_after)
 
     # -- the endpoint
 
     async def _open(self) -> Endpoint:
-        if self._endpoint is None:
-            self._endpoint = await endpoints.find(self._settings)
-        return self._endpoint
+        async with self._opening:
+            if self._endpoint is None:
+                self._endpoint = await endpoints.find(self._settings)
+            return self._endpoint
 
     async def _connected(self) -> AsyncOpenAI:
+        where = await self._open()
         async with self._opening:
             if self._client is None:
-                where = await self._open()
-                self._client = await asyncio.to_thread(_make_client, where, self._settings)
+                self._client = await connecting.connect(where, self._settings)
             return self._client
 
     async def _model_name(self) -> str:
@@ -207,65 +232,42 @@ class Model:
         return self._name
 
     async def _list(self) -> None:
-        import openai
-
-        where = await self._open()
-        client = await self._connected()
-        try:
-            listing = await client.models.with_raw_response.list()
-            found = listing.http_response.json().get("data") or []
-        except openai.APIStatusError as error:
-            text = message_of(_json(error), error.message)
-            raise from_status(error.status_code, text, error.response.headers, where.where, self._name) from error
-        except openai.APIConnectionError as error:
-            raise Failure(
-                "connection", f"{where.where} cannot be reached ({error.__cause__ or error}). Is it running?"
-            ) from error
-        self._listed = [m for m in found if isinstance(m, dict)]
+        """Ask for the endpoint's models, once; the first one is used where no setting names one."""
+        if self._listed is None:
+            where = await self._open()
+            client = await self._connected()
+            async with connecting.translated(where, self._name):
+                listing = await client.models.with_raw_response.list()
+            self._listed = _entries(listing.http_response)
         if not self._name:
-            if not self._listed:
-                raise Failure("not_found", f"{where.where} lists no models. Load one there, or set model.name.")
-            self._name = str(self._listed[0]["id"])
+            self._name = self._choice(await self._open())
+
+    def _names(self) -> list[str]:
+        return [str(m["id"]) for m in self._listed or ()]
+
+    def _entry(self, name: str) -> dict[str, Any] | None:
+        return next((m for m in self._listed or () if m.get("id") == name), None)
+
+    def _choice(self, where: Endpoint) -> str:
+        """The model to use when no setting names one: a local server's first, or the only one there is."""
+        names = [name for name in self._names() if not _NO_CHAT.search(name)]
+        if not names:
+            raise Failure("not_found", f"{where.where} lists no models. Load one there, or set model.name.")
+        if len(names) > 1 and not where.local:
+            listed = f"{', '.join(names[:_LISTED])}{' ...' if len(names) > _LISTED else ''}"
+            raise Failure("not_found", f"{where.where} has several models. Set model.name to one of them: {listed}.")
+        return names[0]
 
 
-def _import_sdk() -> None:
-    import openai
-
-    openai.AsyncOpenAI  # noqa: B018 - the attribute's first use imports what the client needs
-
-
-def _make_client(where: Endpoint, settings: ModelSettings) -> AsyncOpenAI:
-    import openai
-
-    timeout = openai.Timeout(settings.idle_timeout, connect=settings.connect_timeout)
-    http_client = None
-    if settings.proxy or settings.ca_file:
-        import ssl
-
-        verify: ssl.SSLContext | bool = (
-            ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
-        )
-        http_client = openai.DefaultAsyncHttpxClient(proxy=settings.proxy or None, verify=verify, timeout=timeout)
-    return openai.AsyncOpenAI(
-        api_key=where.api_key,
-        base_url=where.base_url,
-        max_retries=0,
-        timeout=timeout,
-        default_headers=settings.headers or None,
-        http_client=http_client,
-    )
+def _is_whole(content_type: str) -> bool:
+    """Whether an answer came in one piece though a stream was asked for."""
+    return content_type.partition(";")[0].strip().casefold() in ("application/json", "text/html")
 
 
-def _json(error: Any) -> Any:
+def _entries(response: Any) -> list[dict[str, Any]]:
     try:
-        return error.response.json()
+        found = response.json()
     except ValueError:
-        return error.response.text
-
-
-def _wait(failure: Failure, attempt: int) -> float:
-    """Seconds to the next try: what the endpoint asked for, else a growing pause; both with jitter upwards."""
-    pause = failure.retry_after
-    if pause is None:
-        pause = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS) - 1)]
-    return min(pause, LONGEST_WAIT) + random.uniform(0, 0.25) * min(pause, 4.0)  # noqa: S311 - jitter
+        found = None
+    listed = found.get("data") if isinstance(found, dict) else found
+    return [m for m in listed if isinstance(m, dict) and m.get("id")] if isinstance(listed, list) else []
