@@ -104,6 +104,18 @@ def test_a_whole_change_goes_both_ways(old: str, new: str) -> None:
     assert hunks.apply_hunks(old, hunks.between(old, new), range(len(hunks.between(old, new)))) == new
 
 
+@given(texts, st.integers(0, 15), st.integers(0, 200))
+@settings(deadline=None)
+def test_the_offset_of_a_line_is_that_of_the_line_table(text: str, line: int, repeated: int) -> None:
+    from turnstone_lsp.workspace.text import LineTable
+
+    text *= repeated
+    table = LineTable(text)
+    assert hunks.offset_of(text, line * repeated) == table.start(line * repeated)
+    start = table.start(line)
+    assert hunks.offset_of(text, repeated, start) == table.start(line + repeated)
+
+
 def test_a_unified_diff_is_one_that_patch_takes(tmp_path: Path) -> None:
     old = "".join(f"line {i}\n" for i in range(60)) + "last"
     new = old.replace("line 3\n", "line three\nand more\n").replace("line 50\n", "").replace("last", "last\n")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def _private(path: Path) -> Path:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from turnstone_lsp.tools.base import Plan
     from turnstone_lsp.tools.context import ToolContext
     from turnstone_lsp.workspace.matching import Match
+    from turnstone_lsp.workspace.paths import Target
+    from turnstone_lsp.workspace.snapshot import Snapshot
+    from turnstone_lsp.workspace.view import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +37,16 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
         raise ToolError("edit_file: argument 'near_line' is a line number and begins at 1.")
     target = await workspace.resolve(args.path, write=True)
     pending = workspace.staging.current(target.path)
-    base, text = await pending_text(ctx, target)
-    if not base.exists and not pending:
-        raise ToolError(
-            f"edit_file: {target.display} does not exist. Create it with write_file, or check the path with search."
-        )
-    stale = None if pending else await asyncio.to_thread(workspace.reads.stale, base)
-    if stale is not None:
-        raise ToolError(f"edit_file: {target.display} was not edited: {stale}.{changed_since(workspace, base)}")
     near_line = pending.line_now(args.near_line) if pending and args.near_line else args.near_line
-    found = await asyncio.to_thread(matching.find, text, args.old_string, args.new_string, near_line)
+    known = await pending_text(ctx, target) if pending or workspace.documents.get(target.path) else None
+
+    def look() -> tuple[Snapshot, str, Match]:
+        base, text = known or _on_disk(workspace, target)
+        if pending is None:
+            _check_read(workspace, target, base)
+        return base, text, matching.find(text, args.old_string, args.new_string, near_line)
+
+    base, text, found = await asyncio.to_thread(look)
     must_ask, notes = _doubts(text, found, args.old_string)
     draft = Draft(
         tool="edit_file",
@@ -57,6 +60,22 @@ async def prepare(args: Args, ctx: ToolContext) -> Plan:
         notes=notes,
     )
     return await propose(ctx, draft)
+
+
+def _on_disk(workspace: Workspace, target: Target) -> tuple[Snapshot, str]:
+    base = workspace.disk_snapshot(target.path)
+    return base, base.text
+
+
+def _check_read(workspace: Workspace, target: Target, base: Snapshot) -> None:
+    """Raise ToolError unless the agent has seen the file, as it is now."""
+    if not base.exists:
+        raise ToolError(
+            f"edit_file: {target.display} does not exist. Create it with write_file, or check the path with search."
+        )
+    stale = workspace.reads.stale(base)
+    if stale is not None:
+        raise ToolError(f"edit_file: {target.display} was not edited: {stale}.{changed_since(workspace, base)}")
 
 
 def _doubts(text: str, found: Match, old: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

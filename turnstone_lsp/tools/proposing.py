@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from turnstone_lsp.workspace.view import Workspace
 
 _SHOWN = 1_200
-_INLINE = 64 * 1024
+_INLINE = 512 * 1024
 """Characters of a text up to which it is worked on at once rather than in a thread."""
 
 
@@ -79,7 +79,7 @@ def _plan(ctx: ToolContext, draft: Draft, encoding: str) -> Plan:
     must_ask = (*target.reasons(write=True), *draft.must_ask, *checks.omissions(replaced, change.text))
     about = (draft.about,) if draft.about else ()
     notes = (*about, *draft.notes, *checks.invisible(replaced, change.text))
-    step = Step(ctx.call_id, change, draft.about, must_ask, notes)
+    step = Step(ctx.call_id, change, draft.about, must_ask, notes, draft.line or 1)
     own = ctx.workspace.staging.stage(base, target.display, step).step_alone(ctx.call_id)
     added, removed = own.counts
     return Plan(

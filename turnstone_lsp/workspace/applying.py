@@ -35,6 +35,7 @@ SYNC_SECONDS = 2.0
 AFTER_SECONDS = 2.0
 """How long the result may wait for the editor's diagnostics."""
 _STEP = 0.01
+_INLINE = 512 * 1024
 _T = TypeVar("_T")
 
 
@@ -55,14 +56,16 @@ class _Change:
             return None
         return self.journal.record(self.turn, self.base, self.text, self.changes)
 
-    def settle(self, entry: Entry | None, text: str) -> None:
-        """The file came to hold another text than meant, or none of the change. Blocks."""
-        if self.journal is None or entry is None or text == self.text:
+    def settle(self, entry: Entry | None, now: Snapshot) -> None:
+        """The file has the text that was meant, or another (a formatter's), or none of the change. Blocks."""
+        if self.journal is None or entry is None:
             return
-        if text == self.base.text and self.base.exists:
+        if now.text == self.text and now.exists:
+            self.journal.finish(entry, now)
+        elif now.text == self.base.text and now.exists == self.base.exists:
             self.journal.discard(entry)
         else:
-            self.journal.settle(entry, self.base, text, hunks.whole(self.base.text, text))
+            self.journal.settle(entry, self.base, now.text, hunks.whole(self.base.text, now.text))
 
 
 async def apply_review(
@@ -103,7 +106,8 @@ async def apply_review(
             after = await _confirm_client(workspace, change)
         else:
             after = await _put(workspace, change)
-        await asyncio.to_thread(workspace.reads.note, after)
+        await _note(workspace, after)
+    workspace.staging.done(proposal)
     document = workspace.documents.get(proposal.path)
     return reporting.applied(
         proposal,
@@ -114,6 +118,14 @@ async def apply_review(
         after=await _after_edit(workspace, proposal.path),
         feedback=feedback,
     )
+
+
+async def _note(workspace: Workspace, after: Snapshot) -> None:
+    """The agent knows this text now. In a thread where it must be hashed and is long."""
+    if len(after.text) <= _INLINE or (after.format.encoding == "utf-8" and not after.format.bom):
+        workspace.reads.note(after)
+    else:
+        await asyncio.to_thread(workspace.reads.note, after)
 
 
 def _changes(proposal: Proposal, text: str, accepted: frozenset[int] | None) -> Sequence[Change]:
@@ -166,20 +178,22 @@ async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:
 
 async def _put_on_disk(workspace: Workspace, change: _Change) -> Snapshot:
     base, text = change.base, change.text
-    state, form = await asyncio.to_thread(_disk_state, workspace, base, change.display)
-    pieces = Encoded(text, form, change.display)
 
-    def work() -> Fingerprint:
+    def work() -> Snapshot:
+        state, form = _disk_state(workspace, base, change.display)
+        pieces = Encoded(text, form, change.display)
         pieces.check()
         entry = change.record()
         try:
-            return writing.write(base.path, pieces, state)
+            fingerprint = writing.write(base.path, pieces, state)
         except ToolError:
-            change.settle(entry, base.text)
+            change.settle(entry, base)
             raise
+        after = Snapshot(base.path, text, form, fingerprint)
+        change.settle(entry, after)
+        return after
 
-    fingerprint = await asyncio.to_thread(work)
-    return Snapshot(base.path, text, form, fingerprint)
+    return await asyncio.to_thread(work)
 
 
 def _disk_state(workspace: Workspace, base: Snapshot, display: str) -> tuple[Fingerprint | None, TextFormat]:
@@ -218,7 +232,7 @@ async def _put_in_editor(workspace: Workspace, change: _Change) -> Snapshot:
         await _wait_for(workspace, document, change.text)
         await _check_changed(workspace, change, reason)
     except ToolError:
-        await asyncio.to_thread(change.settle, entry, base.text)
+        await asyncio.to_thread(change.settle, entry, base)
         raise
     await _save(workspace, base.path, was_dirty=was_dirty)
     return await _settled(workspace, change, entry)
@@ -265,7 +279,7 @@ async def _save(workspace: Workspace, path: Path, *, was_dirty: bool) -> None:
 async def _settled(workspace: Workspace, change: _Change, entry: Entry | None) -> Snapshot:
     """What is there in the end, a formatter's changes included; the journal then knows it too."""
     after = await workspace.snapshot(change.base.path)
-    await asyncio.to_thread(change.settle, entry, after.text)
+    await asyncio.to_thread(change.settle, entry, after)
     return after
 
 

@@ -33,6 +33,8 @@ _PLACEHOLDER = re.compile(
     r")",
     re.IGNORECASE | re.MULTILINE,
 )
+_HINT = re.compile(r"\.{3}|…|\b(?:rest|remainder|remaining|remains|stays|unchanged|before|same)\b", re.IGNORECASE)
+"""What every placeholder has: a quick look before the thorough one."""
 _COMMENT = re.compile(r"^[ \t]*(?:#|//|/\*|\{/\*|<!--|--|;|%|\*|\.{3}|…|\[|\(|<)")
 _SHRINK_FROM = 20
 _SHRINK_TO = 0.5
@@ -91,6 +93,8 @@ def still_json(path: Path, display: str, old: str, new: str) -> None:
 def omissions(old: str, new: str) -> tuple[str, ...]:
     """Lines that stand for text left out ("rest of the file unchanged") and are not in the old text."""
     found: list[str] = []
+    if not _HINT.search(new):
+        return ()
     for match in _PLACEHOLDER.finditer(new):
         end = new.find("\n", match.end())
         line = new[match.start() : end if end >= 0 else len(new)].strip()

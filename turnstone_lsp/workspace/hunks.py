@@ -13,12 +13,13 @@ from turnstone_lsp.workspace.linediff import differences
 from turnstone_lsp.workspace.text import chop, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 CONTEXT = 3
 """Lines shown around a hunk."""
 _NO_EOL = "\\ No newline at end of file"
 _STRIDE = 1 << 14
+_GROWTH = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +62,28 @@ def lines_of(text: str) -> list[str]:
 
 def apply_changes(base: str, changes: Sequence[Change]) -> str:
     """The base with all changes, which are in order and do not overlap."""
-    pieces: list[str] = []
+    return _pieced(base, ((change.start, change.end, change.text) for change in changes))
+
+
+def _pieced(base: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """The base with base[start:end] replaced by a text, part by part.
+
+    Grown at its end, which CPython does in place: slices of a large base, joined, would take its memory twice.
+    """
+    result = ""
     at = 0
-    for change in changes:
-        pieces += (base[at : change.start], change.text)
-        at = change.end
-    return "".join([*pieces, base[at:]])
+    for start, end, text in (*parts, (len(base), len(base), "")):
+        for piece in range(at, start, _GROWTH):
+            result += base[piece : min(piece + _GROWTH, start)]
+        result += text
+        at = end
+    return result
 
 
 def apply_hunks(base: str, hunks: Sequence[Hunk], accepted: Collection[int]) -> str:
     """The base with the accepted hunks, by index."""
-    pieces: list[str] = []
-    at = 0
-    for index, hunk in enumerate(hunks):
-        if index in accepted:
-            pieces += (base[at : hunk.offset], *hunk.new)
-            at = hunk.offset_end
-    return "".join([*pieces, base[at:]])
+    chosen = (hunk for index, hunk in enumerate(hunks) if index in accepted)
+    return _pieced(base, ((hunk.offset, hunk.offset_end, "".join(hunk.new)) for hunk in chosen))
 
 
 def compose(base: str, changes: Sequence[Change], edit: Change) -> tuple[Change, ...]:
@@ -173,6 +179,25 @@ def line_end(text: str, offset: int) -> int:
     return newline + 1 if newline >= 0 else len(text)
 
 
+def offset_of(text: str, line: int, start: int = 0) -> int:
+    """Where a line begins, counted from 0 at the line that begins at `start`; the text's length without such a line."""
+    at, stride = start, _STRIDE
+    while line:
+        stop = min(at + stride, len(text))
+        if text[stop - 1 : stop + 1] == "\r\n":
+            stop += 1
+        ends = count_ends(text, at, stop)
+        if ends < line and stop == len(text):
+            return stop
+        if ends < line:
+            at, line = stop, line - ends
+        elif stride > 64:
+            stride //= 8
+        else:
+            at, line = line_end(text, at), line - 1
+    return at
+
+
 def count_ends(text: str, start: int, end: int) -> int:
     """Line ends in text[start:end], which does not end between CR and LF."""
     newlines = text.count("\n", start, end)
@@ -181,12 +206,15 @@ def count_ends(text: str, start: int, end: int) -> int:
     return newlines + text.count("\r", start, end) - text.count("\r\n", start, end)
 
 
-def hunks_of(base: str, changes: Sequence[Change]) -> tuple[Hunk, ...]:
-    """The hunks that changes make, each as small as lines allow."""
+def hunks_of(base: str, changes: Sequence[Change], known: tuple[int, int] = (0, 0)) -> tuple[Hunk, ...]:
+    """The hunks that changes make, each as small as lines allow.
+
+    known: the offset at which some line begins, and that line's number from 0, so that lines need not be counted twice.
+    """
     hunks: list[Hunk] = []
-    counted = line = delta = 0
+    (counted, line), delta = known, 0
     for start, end, part in _regions(base, changes):
-        line += count_ends(base, counted, start)
+        line += count_ends(base, counted, start) if counted <= start else -count_ends(base, start, counted)
         counted = start
         old = lines_of(base[start:end])
         inner = [Change(c.start - start, c.end - start, c.text) for c in part]

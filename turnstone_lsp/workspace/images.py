@@ -31,12 +31,13 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def way_back(self, old: str, changes: Sequence[Change]) -> Way:
-        """Keep what it takes to get `old` from the text that the changes made of it."""
+    def way_back(self, old: str, changes: Sequence[Change], sha256: str | None = None) -> Way:
+        """Keep what it takes to get `old`, whose digest may be known, from the text that the changes made of it."""
         if len(old) <= DELTA_CHARACTERS:
-            return {"image": self._keep(old), "spans": None}
+            return {"image": self._keep(old, sha256), "spans": None}
         spans: list[list[int]] = []
         shift = 0
         for change in changes:
@@ -72,8 +73,8 @@ class Images:
             if path.name not in names and path.stat().st_mtime < horizon:
                 path.unlink(missing_ok=True)
 
-    def _keep(self, text: str) -> str:
-        name = digest(text)
+    def _keep(self, text: str, sha256: str | None = None) -> str:
+        name = sha256 or digest(text)
         path = self._folder / name
         try:
             os.utime(path)  # kept already; young again
@@ -93,8 +94,12 @@ class Images:
 
 def put(path: Path, data: bytes) -> None:
     """Make a private file whole, or not at all. Not forced to the disk: it outlives the process, which is enough."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = f"{path}.{secrets.token_hex(4)}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)  # noqa: PTH105 - a string is quicker here, and this is on the way of every edit

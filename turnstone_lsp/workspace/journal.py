@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnstone_lsp.config import folders
 from turnstone_lsp.errors import TurnstoneError
-from turnstone_lsp.workspace.images import Images, put
+from turnstone_lsp.workspace.images import DELTA_CHARACTERS, Images, put
 from turnstone_lsp.workspace.reads import digest, text_digest
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ class Journal:
         if not place.exists():
             place.mkdir(mode=0o700, parents=True)
             self._prune_now_and_then()
-        at = time.time()
+        before = text_digest(base) if base.exists else None
         entry = Entry(
             file=place / f"{time.time_ns():020}-{secrets.token_hex(2)}.json",
             path=str(base.path),
-            at=at,
-            before=text_digest(base) if base.exists else None,
-            after=digest(text),
-            back=self.images.way_back(base.text, changes) if base.exists else None,
+            at=time.time(),
+            before=before,
+            after=digest(text) if len(text) <= DELTA_CHARACTERS else "",
+            back=self.images.way_back(base.text, changes, before) if base.exists else None,
         )
         self.save(entry)
         return entry
@@ -99,6 +99,11 @@ class Journal:
         """The file came to hold `text` instead: an editor changed more on top."""
         back = self.images.way_back(base.text, changes) if base.exists else None
         self.save(replace(entry, after=digest(text), back=back))
+
+    def finish(self, entry: Entry, after: Snapshot) -> None:
+        """The file has the text that was meant."""
+        if entry.after == "":
+            self.save(replace(entry, after=text_digest(after)))
 
     def discard(self, entry: Entry) -> None:
         """The change was not made after all."""
@@ -132,8 +137,7 @@ class Journal:
 
     def save(self, entry: Entry) -> None:
         """Write an entry."""
-        body = asdict(entry)
-        del body["file"]
+        body = {f.name: getattr(entry, f.name) for f in fields(entry) if f.name != "file"}
         put(entry.file, json.dumps(body).encode())
 
     def prune(self) -> None:

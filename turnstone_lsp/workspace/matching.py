@@ -24,7 +24,7 @@ from turnstone_lsp.workspace import blocks, indentation, typography
 from turnstone_lsp.workspace.blocks import BLANKS, Block
 from turnstone_lsp.workspace.hunks import count_ends, line_start
 from turnstone_lsp.workspace.linediff import differences
-from turnstone_lsp.workspace.mismatch import MatchError, ambiguous, not_found, votes_for
+from turnstone_lsp.workspace.mismatch import MatchError, ambiguous, lines_in, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,9 +34,15 @@ __all__ = ["Match", "MatchError", "Tier", "find"]
 Tier = Literal["exact", "line endings", "trailing blanks", "line numbers", "typographic", "indentation"]
 
 _MOST_SHOWN = 1_000
+_DRIFT = 2
+"""Lines by which a block may have grown or shrunk and still be known as nearly equal."""
 _EOL = re.compile(r"\r\n|\r|\n")
-_NUMBER = re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:][ ]?|(?=\Z))")
-_KEEP_BLANK = re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:]|(?=\Z))")
+_NUMBERED = (
+    re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:](?:[ ]|\Z)|\Z)"),  # a blank after the mark belongs to it
+    re.compile(r"[ \t]*(\d+)(\t|[ ]?[|│→:]|\Z)"),  # it belongs to the line
+)
+"""A line number and its mark, as listings have them; a blank line's may have lost its mark."""
+_NAME = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +217,13 @@ def _lines_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Cand
 
 def _numbers_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list[_Candidate]:
     """Pasted whole lines, so that each must be a whole line of the file."""
-    for pattern in (_NUMBER, _KEEP_BLANK):
+    for pattern in _NUMBERED:
         bare = _without_numbers(old, pattern)
         if bare is None:
-            return []
+            continue
         found = _found(text, bare, _bare_end, partial=False)
         if found:
-            bare_new = _new_without_numbers(new, pattern)
+            bare_new = _new_without_numbers(old, new, pattern)
             return [_Candidate("line numbers", block, bare, bare_new, _bare_end, _verbatim) for block in found]
     return []
 
@@ -227,16 +233,23 @@ def _without_numbers(lines: Sequence[str], pattern: re.Pattern[str]) -> list[str
     numbered = lines[:-1] if lines[-1] == "" and len(lines) > 1 else lines
     found = [pattern.match(line) for line in numbered]
     numbers = [int(match[1]) for match in found if match]
-    if len(numbers) < len(numbered) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+    if len(numbers) < len(numbered) or not any(match and match[2] for match in found):
+        return None
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
     bare = [line[match.end() :] for line, match in zip(numbered, found, strict=True) if match]
     return [*bare, *lines[len(numbered) :]]
 
 
-def _new_without_numbers(new: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
+def _new_without_numbers(old: Sequence[str], new: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
+    """The new lines without numbers, if they are a listing too: one that begins with the number old_string begins with.
+
+    Raises MatchError when only some of its lines have a number.
+    """
     found = [pattern.match(line) for line in new]
     filled = [match for line, match in zip(new, found, strict=True) if line.strip(BLANKS)]
-    if not any(filled):
+    begins = pattern.match(old[0])
+    if not filled or filled[0] is None or begins is None or int(filled[0][1]) != int(begins[1]):
         return list(new)
     if not all(filled):
         raise MatchError(
@@ -259,7 +272,7 @@ def _typographic_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list
         found = blocks.find(folded, wanted, _bare_end, partial=True, original=text)
     candidates: list[_Candidate] = []
     for block in found or ():
-        marks = typography.Marks(block.lines, old)
+        marks = typography.Marks(block.lines, old, text)
 
         def write(line: str, index: int | None, block: Block = block, marks: typography.Marks = marks) -> str:
             return marks.restore(line, *((None, None) if index is None else (old[index], block.lines[index])))
@@ -272,13 +285,13 @@ def _indentation_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list
     candidates: list[_Candidate] = []
     for block in _found(text, old, _bare, partial=False):
         mapping = indentation.learn(block.lines, old)
-        whole = indentation.extend(mapping, new) if mapping else None
+        whole = indentation.extend(mapping, new, text) if mapping else None
         if whole is None:
             return []
 
         def write(line: str, _: int | None, mapping: dict[str, str] = whole) -> str:
             indent = indentation.indent_of(line)
-            return mapping.get(indent, indent) + line[len(indent) :]
+            return mapping[indent] + line[len(indent) :] if line.strip(BLANKS) else line
 
         candidates.append(_Candidate("indentation", block, old, new, _bare_end, write))
     if len(candidates) == 1 and _has_twin(text, candidates[0].block, old):
@@ -287,17 +300,38 @@ def _indentation_tier(text: str, old: Sequence[str], new: Sequence[str]) -> list
 
 
 def _has_twin(text: str, block: Block, old: Sequence[str]) -> bool:
-    """Whether a nearly equal block stands elsewhere: it may be the one that was meant, and have drifted."""
+    """Whether a nearly equal block stands elsewhere: it may be the one that was meant, and have drifted.
+
+    That one has the very indents of old_string, and most of its lines or its first and last; a block that only looks
+    alike, with indents of its own, is none.
+    """
     line = count_ends(text, 0, block.start)
-    filled = [(index, _bare(part)) for index, part in enumerate(old) if part.strip(BLANKS)]
-    total = sum(len(core) for _, core in filled)
-    span = len(old)
-    near: dict[int, int] = {}
-    for start, weight in votes_for(text, old, whole=True).items():
-        if abs(start - line) >= span:
-            for shifted in (start - 2, start - 1, start, start + 1, start + 2):
-                near[shifted] = near.get(shifted, 0) + weight
-    return any(2 * weight >= total for weight in near.values())
+    at: dict[int, set[int]] = {}  # where a block would begin -> its lines that stand where they should
+    for number, index, _ in lines_in(text, old, _bare_end):
+        if not line <= number < line + len(old):
+            at.setdefault(number - index, set()).add(index)
+    return any(_is_near(text, old, begin, at) for begin in at)
+
+
+def _is_near(text: str, old: Sequence[str], begin: int, at: dict[int, set[int]]) -> bool:
+    """Whether the lines from line `begin` on are nearly those of old_string, perhaps with a few more among them."""
+    filled = [index for index, part in enumerate(old) if part.strip(BLANKS)]
+    found = set[int]().union(*(at.get(begin + drift, ()) for drift in range(_DRIFT + 1)))
+    half = sum(len(_bare(old[index])) for index in filled) / 2
+    many = sum(len(_bare(old[index])) for index in found) >= half or len(found) >= max(3, len(filled) - 1)
+    if not many and not _has_both_ends(old, filled, found):
+        return False
+    return all(
+        indentation.indent_of(old[index]) in indentation.indents_at(text, begin + index, _DRIFT + 1)
+        for index in filled
+        if index not in found
+    )
+
+
+def _has_both_ends(old: Sequence[str], filled: Sequence[int], found: set[int]) -> bool:
+    """Whether the first and the last line are there, and have something in them that not every block has."""
+    ends = (filled[0], filled[-1])
+    return len(filled) > 2 and found.issuperset(ends) and all(_NAME.search(old[index]) for index in ends)
 
 
 _TIERS = (_lines_tier, _numbers_tier, _typographic_tier, _indentation_tier)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from turnstone_lsp.errors import ToolError
 from turnstone_lsp.workspace.blocks import BLANKS, occurrences
-from turnstone_lsp.workspace.hunks import count_ends, line_end, line_start
+from turnstone_lsp.workspace.hunks import count_ends, line_end, line_start, offset_of
 from turnstone_lsp.workspace.text import chop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 LIMIT = 1_900
 """Bytes of UTF-8 that an error may have."""
@@ -93,7 +93,8 @@ def nearest(text: str, wanted: Sequence[str], near_line: int | None) -> tuple[in
     best = max(votes.values())
     aim = near_line - 1 if near_line else 0
     line = min((line for line, weight in votes.items() if weight == best), key=lambda line: (abs(line - aim), line))
-    return _offset_of(text, max(line, 0))
+    line = min(max(line, 0), count_ends(text, 0, len(text)))
+    return line, offset_of(text, line)
 
 
 def votes_for(text: str, wanted: Sequence[str], *, whole: bool) -> Counter[int]:
@@ -101,45 +102,58 @@ def votes_for(text: str, wanted: Sequence[str], *, whole: bool) -> Counter[int]:
 
     whole: lines must be equal but for blanks at their ends; else it is enough that they hold the same longer words.
     """
-    places: list[tuple[int, int, int]] = []  # offset, index of the wanted line, weight
-    if whole:
-        for index, line in _longest(wanted):
-            core = line.strip(BLANKS)
-            found = islice(occurrences(text, core), _MOST)
-            places += [(at, index, len(core)) for at in found if _is_line(text, at, core)]
-    else:
-        words = {word: index for index, line in _longest(wanted) for word in _WORD.findall(line)}
-        for word in sorted(words, key=len, reverse=True)[:20]:
-            places += [(at, words[word], len(word)) for at in islice(occurrences(text, word), _MOST)]
+    found = lines_in(text, wanted, _bare) if whole else _words_in(text, wanted)
     votes: Counter[int] = Counter()
+    for number, index, weight in found:
+        votes[number - index] += weight
+    return votes
+
+
+def lines_in(text: str, wanted: Sequence[str], fold: Callable[[str], str]) -> list[tuple[int, int, int]]:
+    """Where the wanted lines stand: (line from 0, index of the wanted line, its length), the first hundred of each.
+
+    `fold` may only drop blanks at a line's ends; lines are equal when they are after it.
+    """
+    places: list[tuple[int, int, int]] = []
+    for index, line in _longest(wanted):
+        core, same = _bare(line), fold(line)
+        found = islice(occurrences(text, core), _MOST)
+        places += [(at, index, len(core)) for at in found if fold(_line_at(text, at)) == same]
+    return _numbered(text, places)
+
+
+def _line_at(text: str, at: int) -> str:
+    return chop(text[line_start(text, at) : line_end(text, at)])
+
+
+def _words_in(text: str, wanted: Sequence[str]) -> list[tuple[int, int, int]]:
+    words = {word: index for index, line in _longest(wanted) for word in _WORD.findall(line)}
+    places: list[tuple[int, int, int]] = []
+    for word in sorted(words, key=len, reverse=True)[:20]:
+        places += [(at, words[word], len(word)) for at in islice(occurrences(text, word), _MOST)]
+    return _numbered(text, places)
+
+
+def _numbered(text: str, places: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The places with line numbers for offsets, counted in one pass over the text."""
+    found: list[tuple[int, int, int]] = []
     number = counted = 0
     for at, index, weight in sorted(places):
         start = line_start(text, at)
         number += count_ends(text, counted, start)
         counted = start
-        votes[number - index] += weight
-    return votes
+        found.append((number, index, weight))
+    return found
+
+
+def _bare(line: str) -> str:
+    return line.strip(BLANKS)
 
 
 def _longest(wanted: Sequence[str]) -> list[tuple[int, str]]:
     """The lines with something in them, the fifty longest."""
     filled = [(index, line) for index, line in enumerate(wanted) if line.strip(BLANKS)]
     return sorted(filled, key=lambda item: -len(item[1]))[:50]
-
-
-def _is_line(text: str, at: int, core: str) -> bool:
-    start = line_start(text, at)
-    return chop(text[start : line_end(text, at)]).strip(BLANKS) == core
-
-
-def _offset_of(text: str, line: int) -> tuple[int, int]:
-    offset = 0
-    for number in range(line):
-        following = line_end(text, offset)
-        if following >= len(text):
-            return number, offset
-        offset = following
-    return line, offset
 
 
 def _lines_from(text: str, start: tuple[int, int], count: int) -> list[str]:

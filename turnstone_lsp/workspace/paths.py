@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,8 @@ class Roots:
 
     def display(self, path: Path) -> str:
         """How a real path is shown: relative below the session's folder, else absolute."""
-        return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
+        shown, above = str(path), f"{self.cwd}{os.sep}"
+        return shown.removeprefix(above) if path != self.cwd else "."
 
     def resolve(self, text: str, *, write: bool = False) -> Target:
         """The file or folder that a path from a model, or a file: URI, means.
@@ -115,8 +117,8 @@ class Roots:
             display=self.display(real),
             inside=self.contains(real) or (not write and protected.is_own_output(real)),
             link=given if given != real and os.path.lexists(given) and _links(given, real) else None,
-            protected=protected.write_reason(real) or protected.write_reason(given),
-            secret=protected.read_reason(real) or protected.read_reason(given),
+            protected=protected.write_reason(real) or (protected.write_reason(given) if given != real else None),
+            secret=protected.read_reason(real) or (protected.read_reason(given) if given != real else None),
         )
 
     def _locate(self, path: Path, text: str) -> Path:
@@ -140,6 +142,7 @@ def _real(folders: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders))
 
 
+@lru_cache(maxsize=4_096)
 def _cased(path: Path) -> tuple[str, ...]:
     return Path(os.path.normcase(path)).parts
 
@@ -151,7 +154,11 @@ def _links(given: Path, real: Path) -> bool:
 
 def _checked(text: str) -> Path:
     """The text as a path with ~ and file: expanded. Raises ToolError for what can be no path."""
-    bad = next((c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI), None)
+    bad = (
+        None
+        if text.isascii() and text.isprintable()
+        else next((c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI), None)
+    )
     if bad is not None:
         raise ToolError(f"path: {text!a} holds the control character U+{ord(bad):04X}; give the plain path.")
     if not text.strip():

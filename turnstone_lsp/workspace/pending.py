@@ -39,7 +39,8 @@ class InPlace:
 def folder() -> Path:
     """Where the records are."""
     place = folders.state_dir() / "writing"
-    place.mkdir(mode=0o700, exist_ok=True)
+    if not place.is_dir():
+        place.mkdir(mode=0o700, exist_ok=True)
     return place
 
 

@@ -22,7 +22,7 @@ class Step:
     """What one call adds to a proposal.
 
     edit: the range of the text before this call, and its replacement; about: what the model is told once the change is
-    in the file ("matched by indentation"); must_ask, notes: as in Proposal.
+    in the file ("matched by indentation"); must_ask, notes: as in Proposal; line: the line, from 1, of the edit.
     """
 
     call_id: str
@@ -30,6 +30,7 @@ class Step:
     about: str = ""
     must_ask: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    line: int = 1
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Proposal:
     @cached_property
     def hunks(self) -> tuple[Hunk, ...]:
         """What changes in the base, by lines. Empty for an empty new file."""
-        return hunks.hunks_of(self.base.text, self.changes)
+        first = self.steps[0]
+        start = hunks.line_start(self.base.text, first.edit.start) if first.line > 1 else 0
+        return hunks.hunks_of(self.base.text, self.changes, (start, first.line - 1))
 
     def with_hunks(self, accepted: Collection[int]) -> str:
         """The text with some of the hunks, by index. All of them give `result`, none the base."""
@@ -111,6 +114,8 @@ class Proposal:
 
     def step_alone(self, call_id: str) -> Proposal:
         """One call's own change, on top of the calls before it: what its preview shows."""
+        if len(self.steps) == 1:
+            return self
         index = self.call_ids.index(call_id)
         before = replace(self, steps=self.steps[:index])
         base = self.base if index == 0 else replace(self.base, text=before.result, exists=True)
@@ -144,6 +149,11 @@ class Staging:
                     self._proposals[path] = replace(proposal, steps=proposal.steps[:-1])
                 else:
                     del self._proposals[path]
+
+    def done(self, proposal: Proposal) -> None:
+        """A proposal was decided: its texts need not be kept."""
+        if self._proposals.get(proposal.path) is proposal:
+            del self._proposals[proposal.path]
 
     def proposals(self) -> list[Proposal]:
         """The pending changes, in the order in which their files were first named."""

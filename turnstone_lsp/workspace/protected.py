@@ -10,8 +10,9 @@ import os
 import re
 import unicodedata
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from turnstone_lsp.config import folders
 
@@ -120,10 +121,12 @@ def own_folders() -> tuple[str, ...]:
     return str(folders.config_file().resolve()), f"{folders.state_dir().resolve()}/"
 
 
+@lru_cache(maxsize=1_024)
 def _folded(path: Path) -> tuple[str, ...]:
     return tuple(fold(part) for part in path.parts)
 
 
+@lru_cache(maxsize=1_024)
 def write_reason(path: Path) -> str | None:
     """Why a write to this path always asks, as a clause ("it holds ..."); None when it need not (C-02)."""
     parts = _folded(path)
@@ -159,6 +162,24 @@ def _has(parts: tuple[str, ...], run: tuple[str, ...]) -> bool:
     return any(parts[i : i + len(run)] == run for i in range(len(parts)))
 
 
+class _Ours(NamedTuple):
+    """Our own files. has_folder: the configuration's folder is ours alone; state, output: folded paths of folders."""
+
+    config: Path
+    has_folder: bool
+    database: Path
+    state: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+@lru_cache(maxsize=16)
+def _ours(config: Path, state: Path) -> _Ours:
+    real = state.resolve()
+    own = config.resolve()
+    named = own.parent.name == "turnstone-lsp"
+    return _Ours(own, named, real / "turnstone.db", _folded(real), _folded(real / "output"))
+
+
 @cache
 def _own_folder() -> Path:
     """Where this package, and with it the tool definitions, is installed."""
@@ -170,10 +191,11 @@ def blocked(path: Path, *, write: bool) -> str | None:
     parts = _folded(path)
     if len(parts) > 2 and parts[1] == "proc" and parts[2].isdigit():
         return "it shows the memory, environment or open files of a process"
-    config, state = folders.config_file().resolve(), folders.state_dir().resolve()
-    if _same(path, parts, config) or (write and _below(parts, config.parent) and config.parent.name == "turnstone-lsp"):
+    ours = _ours(folders.config_file(), folders.state_dir())
+    if _same(path, parts, ours.config) or (write and ours.has_folder and _starts(parts, _folded(ours.config.parent))):
         return "it is turnstone-lsp's own configuration"
-    if (_below(parts, state) and (write or not is_own_output(path))) or _same(path, parts, state / "turnstone.db"):
+    in_state = _starts(parts, ours.state) and (write or not _starts(parts, ours.output))
+    if in_state or _same(path, parts, ours.database):
         return "it is turnstone-lsp's own state"
     own = _own_folder()
     if write and (_below(parts, own) or _below(parts, own.parent / "tools")) and _is_ours(own):
@@ -183,7 +205,7 @@ def blocked(path: Path, *, write: bool) -> str | None:
 
 def is_own_output(path: Path) -> bool:
     """Whether a real path is in the folder of full tool results, which read_file shows without a question."""
-    return _below(_folded(path), folders.state_dir().resolve() / "output")
+    return _starts(_folded(path), _ours(folders.config_file(), folders.state_dir()).output)
 
 
 def _is_ours(own: Path) -> bool:
@@ -191,7 +213,10 @@ def _is_ours(own: Path) -> bool:
 
 
 def _below(parts: tuple[str, ...], folder: Path) -> bool:
-    above = _folded(folder)
+    return _starts(parts, _folded(folder))
+
+
+def _starts(parts: tuple[str, ...], above: tuple[str, ...]) -> bool:
     return parts[: len(above)] == above
 
 

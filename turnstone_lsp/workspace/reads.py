@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from turnstone_lsp.workspace.text import LineTable
+from turnstone_lsp.workspace.hunks import offset_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,9 +102,10 @@ class ReadLog:
             return "it was deleted after it was read"
         if record.whole:
             return None if record.digest == text_digest(snapshot) else "it was changed after it was read; read it again"
-        table = LineTable(snapshot.text)
+        text = snapshot.text
         for part in record.shown:
-            lines = snapshot.text[table.start(part.first - 1) : table.start(part.last)]
+            start = offset_of(text, part.first - 1)
+            lines = text[start : offset_of(text, part.last - part.first + 1, start)]
             if digest(lines) != part.sha256:
                 return f"lines {part.first}-{part.last} were changed after they were read; read them again"
         return None

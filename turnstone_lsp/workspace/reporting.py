@@ -69,6 +69,8 @@ def applied(
     if feedback:
         tail.append(f"The user said: {feedback}")
     by_call = {step.call_id: _told(_of_step(proposal, step, text, accepted), tail) for step in proposal.steps}
+    if len(by_call) == 1:
+        return Applied(ok=True, text=next(iter(by_call.values())))
     whole = _told(_body(proposal, proposal.call_ids, text, accepted), tail)
     return Applied(ok=True, text=whole, by_call=by_call)
 

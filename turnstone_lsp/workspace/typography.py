@@ -16,7 +16,6 @@ _FAMILIES = {
 }
 _PLAIN = {fancy: plain for plain, family in _FAMILIES.items() for fancy in family}
 _FOLDS = str.maketrans(_PLAIN)
-_QUOTES = "'\""
 _LONG = 2_000
 """Characters of a line up to which it is compared character by character."""
 
@@ -27,20 +26,23 @@ def fold(text: str) -> str:
 
 
 class Marks:
-    """How the marks of a model's text are written in the file, learned from lines that are equal when folded."""
+    """How the marks of a model's text are written in the file, learned from lines that are equal when folded.
 
-    def __init__(self, own: Sequence[str], old: Sequence[str]) -> None:
+    own, old: the lines in the file, and as the model wrote them; text: the whole file. Where the model made a plain
+    mark fancy, all fancy marks that the file has none of are taken to be its doing.
+    """
+
+    def __init__(self, own: Sequence[str], old: Sequence[str], text: str) -> None:
         written: dict[str, set[str]] = {}
         for ours, theirs in zip(own, old, strict=True):
             for file_char, model_char in zip(ours, theirs, strict=False):
                 if _PLAIN.get(model_char, model_char) in _FAMILIES:
                     written.setdefault(model_char, set()).add(file_char)
         table = {char: next(iter(chars)) for char, chars in written.items() if len(chars) == 1}
-        for char, as_written in tuple(table.items()):
-            if char != as_written and as_written in _FAMILIES:  # the model made plain marks fancy: undo all of a kind
-                for plain in _QUOTES if as_written in _QUOTES else as_written:
-                    for fancy in _FAMILIES[plain]:
-                        table.setdefault(fancy, plain)
+        if any(char != as_written and as_written in _FAMILIES for char, as_written in table.items()):
+            for fancy, plain in _PLAIN.items():
+                if fancy not in text:
+                    table.setdefault(fancy, plain)
         self._table = str.maketrans(table)
 
     def restore(self, line: str, old: str | None, own: str | None) -> str:

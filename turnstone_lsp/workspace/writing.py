@@ -82,6 +82,9 @@ def remove(path: Path, expected: Fingerprint) -> None:
 @contextlib.contextmanager
 def _made_folders(path: Path) -> Iterator[None]:
     """The folders above a file; those that were made go again when the body fails."""
+    if path.parent.is_dir():
+        yield
+        return
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
