@@ -44,6 +44,11 @@ test: check
 test-long: setup
 	$(BIN)/pytest -n auto -m long
 
+## bench: what recall and edits do and cost; fetches source packages of the registries once
+bench: setup
+	$(BIN)/python benchmarks/recall.py
+	$(BIN)/python benchmarks/edits
+
 ## lock: compile the hashed lock anew (needs uv)
 lock:
 	uv pip compile --universal --generate-hashes --no-header --python-version 3.11 --group dev pyproject.toml scripts/build.in -o requirements-dev.lock

@@ -84,7 +84,7 @@ def resident_mb() -> float:
 
 
 async def measure(name: str, folder: Path) -> dict[str, list[float] | float]:
-    path = folder.resolve() / "file.txt"
+    path = folder / "file.txt"
     fill(path, SIZES[name])
     settings = Settings(edits=EditSettings())
     workspace = Workspace(Roots([folder]), OpenDocuments(), NoEditor(), settings.edits)
@@ -141,4 +141,4 @@ def run() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(measure(sys.argv[1], Path(sys.argv[2])))))
+    print(json.dumps(asyncio.run(measure(sys.argv[1], Path(sys.argv[2]).resolve()))))

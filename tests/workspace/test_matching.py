@@ -136,6 +136,19 @@ def test_numbers_out_of_sequence_or_on_some_lines_are_text() -> None:
     assert refused("a: 1\n6: foo\n", "5: foo", "5: bar").code == "not_found"
 
 
+def test_numbers_of_the_text_itself_are_no_listing() -> None:
+    text = 'TAGS = {\n    36867: "A",\n    36868: "B",\n}\n'
+    numbered = '    2\t    36867: "A",\n    3\t    36868: "B",\n'
+    new = '    36867: "A1",\n    36868: "B",\n'
+    assert edit(text, numbered, new) == text.replace('"A"', '"A1"')
+    assert edit("a\n    1\nb\n", "1|a\n2|    1", "b\n    1") == "b\n    1\nb\n"
+
+
+def test_a_mark_of_a_listing_takes_its_blank_along_only_where_all_lines_have_one() -> None:
+    text = "from x import (\n    a,\n)\n"
+    assert edit(text, "1|from x import (", "1|from x import (\n2|    b,") == "from x import (\n    b,\n    a,\n)\n"
+
+
 def test_typographic_marks_are_those_of_the_file() -> None:
     text = 'print("it\'s - here")\nnext("x")\n'
     old, new = "print(\u201cit\u2019s \u2013 here\u201d)", "print(\u201cit\u2019s \u2013 there\u201d, \u2018b\u2019)"
@@ -159,6 +172,19 @@ def test_one_indentation_map_goes_for_the_new_text_too() -> None:
     )
 
 
+def test_a_blank_line_gets_no_indent() -> None:
+    text = "class A:\n    def f(self):\n        return 1\n"
+    new = edit(text, "def f(self):\n    return 1\n", "def f(self):\n    return 1\n\ndef g(self):\n    return 2\n")
+    assert new == text + "\n    def g(self):\n        return 2\n"
+
+
+def test_another_width_is_told_from_a_move_by_the_files_own() -> None:
+    text = "f {\n    if a {\n        b\n    }\n}\n"
+    old, new = "  if a {\n    b\n  }\n", "  if a {\n    if c {\n      b\n    }\n  }\n"
+    assert edit(text, old, new) == "f {\n    if a {\n        if c {\n            b\n        }\n    }\n}\n"
+    assert edit(text, "    b\n", "    b\nc\n") == text.replace("        b\n", "        b\nc\n"), "it is there exactly"
+
+
 def test_an_indent_that_no_rule_gives_is_refused() -> None:
     text = "a:\n  b\n   c\n"
     assert refused(text, "    b\n     c\n", "    b\n d\n").code == "not_found"  # moved out further than it can be
@@ -178,6 +204,13 @@ def test_the_indentation_tier_steps_back_before_a_near_twin() -> None:
     assert edit(f"\n\ndef g():\n{twin}", block, block.replace("start()", "stop()")).endswith(
         twin.replace("start()", "stop()")
     )
+
+
+def test_lines_that_look_alike_with_indents_of_their_own_are_no_twin() -> None:
+    """peers.md E.1: only a block that has the indents of old_string can be the one that was meant."""
+    text = "".join(f"    def f{i}(self):\n        check(self)\n        return {i}\n\n" for i in range(9))
+    old, new = "def f4(self):\n    check(self)\n    return 4\n", "def f4(self):\n    return 4\n"
+    assert edit(text, old, new) == text.replace("f4(self):\n        check(self)\n", "f4(self):\n")
 
 
 # -- what is never done
