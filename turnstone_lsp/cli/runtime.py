@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from turnstone_lsp.config import folders
 from turnstone_lsp.config.load import load
 from turnstone_lsp.errors import ConfigError
 from turnstone_lsp.memory.store import Store
+from turnstone_lsp.workspace import pending
 from turnstone_lsp.workspace.documents import OpenDocuments
 from turnstone_lsp.workspace.editor import NoEditor
 from turnstone_lsp.workspace.paths import Roots
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from turnstone_lsp.cli.console import Console
     from turnstone_lsp.config.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 def settings_from(options: argparse.Namespace) -> Settings:
@@ -49,7 +53,9 @@ def folder_of(options: argparse.Namespace) -> Path:
 
 @contextlib.asynccontextmanager
 async def engine(settings: Settings) -> AsyncIterator[Engine]:
-    """An engine that is closed at the end, its children with it."""
+    """An engine that is closed at the end, its children with it. First, what a killed process left is put right."""
+    for done in await asyncio.to_thread(pending.repair):
+        log.warning("after an interrupted write: %s", done)
     store = Store(folders.database())
     made = Engine(settings, store)
     try:
