@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -72,15 +71,10 @@ async def read_and_write(workspace: Workspace, path: Path) -> None:
     await asyncio.to_thread(writing.write, target.path, pieces, snapshot.fingerprint)
 
 
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def resident_mb() -> float:
-    for line in Path("/proc/self/status").read_text("ascii").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return peak_mb()
+def memory_mb(line: str) -> float:
+    """VmRSS: what is in memory now; VmHWM: the most there was (getrusage counts the parent's in)."""
+    status = Path("/proc/self/status").read_text("ascii").splitlines()
+    return next(int(row.split()[1]) for row in status if row.startswith(f"{line}:")) / 1024
 
 
 async def measure(name: str, folder: Path) -> dict[str, list[float] | float]:
@@ -92,7 +86,7 @@ async def measure(name: str, folder: Path) -> dict[str, list[float] | float]:
     line = SIZES[name] * 3 // 4
     plan = await read_file.prepare(read_file.Args(str(path), line, 20), context)  # type: ignore[arg-type]
     await plan.execute(None)  # type: ignore[arg-type]
-    idle = resident_mb()
+    idle = memory_mb("VmRSS")
     figures: dict[str, list[float]] = {"edit": [], "yardstick": [], "edit wall": [], "yardstick wall": []}
     memory = 0.0
     for run in range(RUNS[name]):
@@ -101,7 +95,7 @@ async def measure(name: str, folder: Path) -> dict[str, list[float] | float]:
         await edit(context, path, line, run)
         figures["edit"].append(time.process_time() - cpu)
         figures["edit wall"].append(time.perf_counter() - wall)
-        memory = peak_mb() - idle if run == 0 else memory
+        memory = memory_mb("VmHWM") - idle if run == 0 else memory
         os.sync()
         wall, cpu = time.perf_counter(), time.process_time()
         await read_and_write(workspace, path)
