@@ -29,7 +29,10 @@ class Confinement:
     @classmethod
     def build(cls, level: Level, readable: list[str]) -> Confinement:
         """The layers of a level. Raises OSError when the kernel does not give them."""
-        return cls(level, landlock.ruleset(readable) if level in ("L3", "L4") else None)
+        rules = landlock.ruleset(readable) if level in ("L3", "L4") else None
+        if level != "L1":
+            seccomp.program(kernel.machine(), 0, files=rules is not None)  # assembled here and not in every call
+        return cls(level, rules)
 
 
 def confine(

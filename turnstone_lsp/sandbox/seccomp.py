@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from functools import cache
 
 from turnstone_lsp.sandbox import kernel, syscalls
 
@@ -75,6 +76,13 @@ def program(machine: str, pid: int, *, files: bool) -> bytes:
 
     files: it may open files for reading and look at them, because Landlock guards them; else it can open nothing.
     """
+    own_signals = _when(syscalls.judged(machine)["tgkill"], [*_equal(0, pid), _PERMIT])
+    return _for_any_process(machine, files=files) + _assemble([*own_signals, _REFUSE])
+
+
+@cache
+def _for_any_process(machine: str, *, files: bool) -> bytes:
+    """All of the filter that is the same for every process: the host assembles it once."""
     judged = syscalls.judged(machine)
     steps: list[Step] = [
         (_LD, 0, 0, _ARCH),
@@ -95,12 +103,14 @@ def program(machine: str, pid: int, *, files: bool) -> bytes:
         steps += _answer(number, _ALLOW)
     commands: list[Step] = [(_JEQ, 0, 1, command) for command in _FCNTL]
     steps += _when(judged["fcntl"], [_load(1), *(step for c in commands for step in (c, _PERMIT)), _REFUSE])
-    steps += _when(judged["tgkill"], [*_equal(0, pid), _PERMIT])
     steps += _when(judged["prlimit64"], [*_equal(0, 0), *_null(2), _PERMIT])
     steps += _answer(judged["ioctl"], _ENOTTY)
     steps += _answer(judged["clone"], _EAGAIN)
     steps += _answer(judged["clone3"], _ENOSYS)
-    steps.append(_REFUSE)
+    return _assemble(steps)
+
+
+def _assemble(steps: list[Step]) -> bytes:
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
