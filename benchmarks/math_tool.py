@@ -2,10 +2,10 @@
 
     python benchmarks/math_tool.py [--runs 40] [--firsts 5]
 
-Warm: the same code in the same pre-imported process, forked for each call with no layer, no supervisor and no limits; the
-child writes to a pipe, the parent reads it and waits. First: a fresh Python that imports the host's own list and ends.
-Both sides are measured in turn. CPU counts the client, the host and everything that it has forked; the targets are on it,
-because wall time on a shared machine says little. Wall time is shown.
+Warm: the same code in the same pre-imported process, forked for each call with no layer, no supervisor and no
+limits; the child writes to a pipe, the parent reads it and waits. First: a fresh Python that imports the host's own
+list and ends. Both sides are measured in turn. CPU counts the client, the host and everything that it has forked; the
+targets are on it, because wall time on a shared machine says little. Wall time is shown.
 """
 
 from __future__ import annotations
@@ -94,10 +94,7 @@ async def warm(runs: int, batch: int = 20) -> tuple[list[Cost], list[Cost]]:
     host = MathHost()
     assert (await host.run(CODE, 20)).level == "L4"
     ours = processes_below(os.getpid())
-    argv = [sys.executable, "-I", "-c", f"import sys; sys.path.append({str(Path.cwd())!r})\n{BARE}"]
-    bare = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True, bufsize=1
-    )
+    bare = start_bare()
     assert bare.stdin is not None
     assert bare.stdout is not None
 
