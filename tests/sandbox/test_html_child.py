@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -41,3 +42,10 @@ def test_any_bytes_and_any_label_decode(data: bytes, label: str) -> None:
 
 def test_a_tag_that_the_cut_went_through_is_no_text() -> None:
     assert html_child._strip("<title>T</title>one<p>two <a href='x") == ("T", "one\ntwo")
+
+
+@pytest.mark.parametrize("label", ["idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf-7"])
+def test_a_codec_that_is_no_charset_is_nothing(label: str) -> None:
+    """Found by the fuzzer: some of Python's own codecs fail although told to replace, and a page may name them."""
+    assert html_child.decode("naïve \\x41".encode(), label) == "naïve \\x41"
+    assert html_child.decode(f"<meta charset={label}>".encode() + b"\x80\\x41", "").endswith("\ufffd\\x41")
