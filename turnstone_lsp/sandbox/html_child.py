@@ -19,7 +19,7 @@ _HEAD_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _NO_CHARSETS = frozenset(["idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"])
-"""Codecs of Python's own that no page is written in; the first three fail instead of replacing what they cannot read."""
+"""Python's own codecs that no page is written in; the first three fail instead of replacing what they cannot read."""
 _STRIPPED_BYTES = 200_000
 _INLINE_NAMES = "a abbr b bdi bdo cite code em i kbd mark q s samp small span strong sub sup time u var"
 _INLINE = frozenset(_INLINE_NAMES.split())
